@@ -1,0 +1,54 @@
+# `make help` lists the targets. Everything runs in .venv, which the targets bring up to date.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo-setup demo test lint format bench crds docs requirements clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Make .venv with everything to develop and test (needs Python 3.11 or newer)
+	@$(PYTHON) tools/venv.py dev
+
+demo-setup:
+	@$(PYTHON) tools/venv.py demo
+
+demo: demo-setup ## Watch two teams share a GPU fleet: set up what it needs and simulate
+	@$(BIN)/muster simulate examples/two-teams
+
+test: setup ## Run all tests (PYTEST_ARGS='-k name' to choose)
+	$(BIN)/python -m pytest --numprocesses=auto $(PYTEST_ARGS)
+
+lint: setup ## Check style, format, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Format the code and repair what the linter can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup ## Measure the engine against its targets
+	$(BIN)/python -m tests.bench
+
+crds: setup ## Write crds/ from the API models
+	$(BIN)/python -m muster.queue.api.crds crds/
+
+docs: setup ## Check that the commands shown in docs/ still print what docs/ says
+	$(BIN)/python -m pytest tests/docs
+
+# No index address goes into these files: whoever installs uses the index their pip is set to.
+COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest \
+	--generate-hashes --no-emit-index-url --no-header $(UPGRADE)
+requirements: setup ## Pin requirements/ from pyproject.toml (UPGRADE=--upgrade for newer versions)
+	$(COMPILE) --all-extras --group dev --output-file requirements/dev.txt
+	$(COMPILE) --all-extras --constraints requirements/dev.txt --output-file requirements/runtime.txt
+	$(COMPILE) --group build --constraints requirements/dev.txt --output-file requirements/demo.txt
+
+clean: ## Remove .venv and everything generated that is not committed
+	rm -rf .venv .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov dist
+	find admission queue tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

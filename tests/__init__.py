@@ -1,0 +1,1 @@
+"""The tests of both halves, of the command line, and of the repository itself."""
