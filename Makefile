@@ -26,7 +26,7 @@ lint: setup ## Check style, format, types and the direction of imports
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 format: setup ## Format the code and repair what the linter can
 	$(BIN)/ruff check --fix
