@@ -11,10 +11,10 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Make .venv with everything to develop and test (needs Python 3.11 or newer)
-	@$(PYTHON) tools/venv.py dev
+	@$(PYTHON) tools/environment.py dev
 
 demo-setup:
-	@$(PYTHON) tools/venv.py demo
+	@$(PYTHON) tools/environment.py demo
 
 demo: demo-setup ## Watch two teams share a GPU fleet: set up what it needs and simulate
 	@$(BIN)/muster simulate examples/two-teams

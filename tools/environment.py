@@ -1,6 +1,6 @@
 """Make `.venv` hold one of the pinned requirement sets, and the project itself, editable.
 
-    python3 tools/venv.py dev|demo
+    python3 tools/environment.py dev|demo
 
 Needs nothing but Python: it runs before anything is installed, and must parse on a Python too old
 for the project so that the person gets a message instead of a syntax error. It installs only what
@@ -25,7 +25,7 @@ SETS = ("dev", "demo")
 def main() -> None:
     """Bring `.venv` up to date with the set named on the command line."""
     if len(sys.argv) != 2 or sys.argv[1] not in SETS:  # noqa: PLR2004 - program and set
-        sys.exit(f"usage: python3 tools/venv.py {'|'.join(SETS)}")
+        sys.exit(f"usage: python3 tools/environment.py {'|'.join(SETS)}")
     name = sys.argv[1]
     refuse_old_python()
     with (ROOT / ".venv.lock").open("w") as lock:
