@@ -38,8 +38,8 @@ bench: setup ## Measure the engine against its targets
 crds: setup ## Write crds/ from the API models
 	$(BIN)/python -m muster.queue.api.crds crds/
 
-docs: setup ## Check that the commands shown in docs/ still print what docs/ says
-	$(BIN)/python -m pytest tests/docs
+docs: setup ## Write what the commands shown in the docs print
+	$(BIN)/python tools/transcripts.py
 
 # No index address goes into these files: whoever installs uses the index their pip is set to.
 COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest \
