@@ -43,7 +43,7 @@ docs: setup ## Write what the commands shown in the docs print
 
 # No index address goes into these files: whoever installs uses the index their pip is set to.
 COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --fork-strategy fewest \
-	--generate-hashes --no-emit-index-url --no-header $(UPGRADE)
+	--generate-hashes --no-emit-index-url --no-header --system-certs $(UPGRADE)
 requirements: setup ## Pin requirements/ from pyproject.toml (UPGRADE=--upgrade for newer versions)
 	$(COMPILE) --all-extras --group dev --output-file requirements/dev.txt
 	$(COMPILE) --all-extras --constraints requirements/dev.txt --output-file requirements/runtime.txt
