@@ -112,7 +112,8 @@ def fits_in_the_head(module: Module) -> Iterator[str]:
     for name, lines, guide in sizes(module):
         limit = LONGER.get(name, guide)
         if lines > limit:
-            yield f"{name}: {lines} lines, more than {limit}: split it by idea"
+            what = name.removeprefix(module.path).lstrip(":") or "the file"
+            yield f"{what} has {lines} lines, more than {limit}: split it by idea"
 
 
 def engine_imports_are_pure(module: Module) -> Iterator[str]:
