@@ -1,0 +1,40 @@
+"""
+Everything the engine can raise, and whose problem it is.
+
+* AdmissionError
+  x SpecError             the user's objects are wrong; retrying cannot help
+  x InvariantError        our bug; carries what is needed to reproduce it
+    - IllegalTransition   an event that cannot happen in the phase a Workload is in
+
+Being out of quota is not in this list: that is a decision, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class AdmissionError(Exception):
+    """Base of every error the engine raises on purpose."""
+
+
+class SpecError(AdmissionError):
+    """The objects given by the user contradict themselves or each other."""
+
+
+class InvariantError(AdmissionError):
+    """Something the engine takes for granted is not so: a bug of ours, never the user's."""
+
+
+class IllegalTransition(InvariantError):  # noqa: N818 - named for what happened, like the phases
+    """A Workload was told of an event that its phase does not allow."""
+
+    def __init__(self, *, workload: str, phase: str, event: str, story: Sequence[str]) -> None:
+        self.workload = workload
+        self.phase = phase
+        self.event = event
+        self.story = tuple(story)
+        told = "; ".join(self.story) or "(nothing yet)"
+        super().__init__(
+            f"Workload {workload!r} is {phase}, where {event} cannot happen. Its story: {told}."
+        )
