@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -130,24 +130,24 @@ Event: TypeAlias = (
 )
 
 
-class Phase(Enum):
+class Phase(StrEnum):
     """Where a Workload is in its life."""
 
-    PENDING = "pending"
+    PENDING = "Pending"
     """Holds nothing and may queue."""
-    BACKING_OFF = "backing off"
+    BACKING_OFF = "BackingOff"
     """Holds nothing and waits for a time or an event (Requeued) before it may queue."""
-    RESERVED = "reserved"
+    RESERVED = "Reserved"
     """Holds quota and waits for admission checks."""
-    ADMITTED = "admitted"
+    ADMITTED = "Admitted"
     """Holds quota; its job may run."""
-    DEACTIVATING = "deactivating"
+    DEACTIVATING = "Deactivating"
     """Holds quota and is, or is asked to be, inactive; the eviction comes next."""
-    EVICTING = "evicting"
+    EVICTING = "Evicting"
     """Holds quota until its job has stopped."""
-    INACTIVE = "inactive"
+    INACTIVE = "Inactive"
     """Holds nothing and may not queue until `spec.active` is true."""
-    FINISHED = "finished"
+    FINISHED = "Finished"
 
 
 HOLDS_QUOTA: Final = (Phase.RESERVED, Phase.ADMITTED, Phase.DEACTIVATING, Phase.EVICTING)
@@ -328,7 +328,7 @@ def step(
     if move is None:
         raise IllegalTransition(
             workload=workload.key,
-            phase=before.value,
+            phase=before,
             event=type(event).__name__,
             story=_story(status),
         )
