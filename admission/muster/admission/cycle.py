@@ -1,0 +1,261 @@
+"""
+One decision: who starts now, who must make room, who waits and why.
+
+`decide(state, now_us)` is the only entry point, and it changes nothing. It works in rounds. A round
+is one cycle of the peer: take the head of every queue, nominate flavors and victims for each against
+the world as it stands, put them in order, then process them one by one, each seeing what the ones
+before it took. Rounds repeat, on what the rounds before have decided, until one changes nothing;
+`rounds_max=1` gives exactly the peer's cycle.
+
+Invariants: what is admitted together fits together; a workload is a victim of at most one preemptor
+in a round; nobody is evicted for a workload that would not fit afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from muster.admission.assign import Mode
+from muster.admission.conditions import NoQuotaReason
+from muster.admission.nominate import Entry, nominate, renominate
+from muster.admission.objects import PreemptionPolicy, QueueingStrategy
+from muster.admission.order import Tournament, classical_order
+from muster.admission.outlook import Outlook
+from muster.admission.plan import Aside, CyclePlan, Decision, LookedAt, Preempt, Requeue
+from muster.admission.quota import Imagined, available, book, book_all, release_all
+from muster.admission.records import Holder
+from muster.admission.verdicts import admission_of, admit, preempt, wait
+
+if TYPE_CHECKING:
+    from muster.admission.state import State
+
+SCAN_ROUNDS_MAX = 64
+"""Rounds in a row that may do nothing but move a flavor scan on."""
+
+AT_ONCE = (Requeue.PENDING_PREEMPTION, Requeue.FAILED_AFTER_NOMINATION)
+"""Reasons for which a BestEffortFIFO workload stays in the heap."""
+
+GROUP_WIDE = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
+"""Reasons that hold for every workload of the same shape."""
+
+
+def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> CyclePlan:
+    """
+    Return what should happen now; apply it with `state.apply(PlanAccepted(plan))`.
+
+    `rounds_max` overrides the configuration's. Times are microseconds since the epoch.
+    """
+    state.settle(now_us)
+    limit = rounds_max if rounds_max is not None else state.config.rounds_max
+    queues = state.queues_to_look_at()
+    outlook = Outlook(state.config, now_us, state.cycle)
+    decisions: dict[str, Decision] = {}
+    rounds = scans = 0
+    moved = True
+    while moved and (limit is None or rounds < limit) and scans <= SCAN_ROUNDS_MAX:
+        heads = outlook.heads(queues)
+        if not heads:
+            moved = False
+            break
+        outlook.cycle += 1
+        entries = [nominate(state, outlook, head) for head in heads]
+        if any(v.holder.fresh for entry in entries for v in entry.victims):
+            break  # to be evicted it must run first: that is for the next decision
+        this_round = _Round(state, outlook)
+        this_round.process(entries)
+        rounds += 1
+        for key, decision in this_round.decisions.items():
+            decisions[key] = _merged(decisions.pop(key, None), decision)
+        moved = this_round.moved or this_round.scanned
+        scans = 0 if this_round.moved else scans + 1
+    return CyclePlan(
+        decisions=tuple(decisions.values()),
+        rounds=rounds,
+        now_us=now_us,
+        exhausted=not moved,
+        looked_at=tuple(LookedAt(q.name, q.pending.swept, q.tree.stirs) for q in queues),
+    )
+
+
+def _merged(earlier: Decision | None, later: Decision) -> Decision:
+    """Keep every eviction: a preemptor may add victims from round to round."""
+    if not isinstance(earlier, Preempt):
+        return later
+    if not isinstance(later, Preempt):
+        return earlier
+    known = {eviction.workload for eviction in later.evictions}
+    kept = tuple(e for e in earlier.evictions if e.workload not in known)
+    return replace(later, evictions=kept + later.evictions)
+
+
+class _Round:
+    """Processes the entries of one round."""
+
+    def __init__(self, state: State, outlook: Outlook) -> None:
+        self._state = state
+        self._outlook = outlook
+        self._gates = outlook.config.gates
+        self.decisions: dict[str, Decision] = {}
+        self.moved = False
+        """Whether anybody was admitted, evicted, or set aside."""
+        self.scanned = False
+        """Whether a flavor scan got further."""
+        #: Usage as this round fills it up, victims still in place …
+        self._usage = Imagined(outlook.usage)
+        #: … and with the victims of this round gone.
+        self._freed = Imagined(outlook.usage)
+        self._victims: dict[Holder, None] = {}
+
+    def process(self, entries: list[Entry]) -> None:
+        for entry in self._in_order(entries):
+            self._process(entry)
+
+    def _in_order(self, entries: list[Entry]) -> Iterator[Entry]:
+        config = self._outlook.config
+        if not config.fair:
+            yield from classical_order(entries, config)
+            return
+        # Who got no flavors takes nothing from anybody: its turn does not matter.
+        hopeless = [entry for entry in entries if not entry.usage]
+        yield from classical_order(hopeless, config)
+        yield from Tournament([e for e in entries if e.usage], self._usage, config)
+
+    def _process(self, entry: Entry) -> None:
+        if entry.rejection is not None:
+            self._send_back(entry, entry.rejection.requeue, entry.rejection.reason)
+            return
+        fits = self._fits(entry)
+        deferred = False
+        overlapping = any(victim.holder in self._victims for victim in entry.victims)
+        if overlapping and self._gates.recompute_assignment_upon_preemption_targets_overlap:
+            scene = self._outlook.scene().without(self._victims, self._freed)
+            entry = renominate(self._state, self._outlook, scene, entry)
+            deferred = entry.mode is Mode.FIT
+            overlapping = any(victim.holder in self._victims for victim in entry.victims)
+            fits = self._fits(entry)
+        if entry.mode is Mode.NO_FIT:
+            assert entry.assignment is not None
+            self._send_back(entry, Requeue.NO_FIT, entry.assignment.no_fit_reason())
+        elif entry.mode is Mode.PREEMPT and not entry.victims:
+            self._reserve(entry)
+            self._send_back(entry, Requeue.NO_CANDIDATES, NoQuotaReason.WAITING_FOR_QUOTA)
+        elif deferred:
+            self._book(entry)
+            self._await_victims(entry)
+            reason = NoQuotaReason.WAITING_FOR_PREEMPTED_WORKLOADS
+            self._send_back(entry, Requeue.PENDING_PREEMPTION, reason)
+        elif overlapping or not fits:
+            self._send_back(entry, Requeue.FAILED_AFTER_NOMINATION, NoQuotaReason.WAITING_FOR_QUOTA)
+        elif entry.victims:
+            self._preempt(entry)
+        else:
+            self._admit(entry)
+
+    def _fits(self, entry: Entry) -> bool:
+        """Whether the entry fits once its victims, and all chosen before, are gone."""
+        view = self._freed
+        if entry.victims:
+            view = Imagined(view)
+            for victim in entry.victims:
+                if victim.holder not in self._victims:
+                    release_all(view, victim.holder.usage)
+        return all(amount <= max(0, available(view, cell)) for cell, amount in entry.usage)
+
+    def _book(self, entry: Entry) -> None:
+        book_all(self._usage, entry.usage)
+        book_all(self._freed, entry.usage)
+
+    def _reserve(self, entry: Entry) -> None:
+        """
+        Keep room for a workload that waits although nobody may be evicted for it.
+
+        Not where it may reclaim from anybody: then its own quota comes back whenever it is asked for.
+        """
+        reclaims = entry.queue.spec.preemption.reclaim_within_cohort
+        preferred = self._gates.prioritize_preemptor_workloads and entry.is_preemptor
+        if reclaims is PreemptionPolicy.ANY and not preferred:
+            return
+        for cell, amount in entry.usage:
+            room = cell.nominal - self._usage[cell]
+            if entry.level > 0:
+                limit = cell.borrowing_limit
+                reserved = amount if limit is None else min(amount, room + limit)
+            else:
+                reserved = min(amount, room)
+            reserved = max(0, reserved)
+            book(self._usage, cell, reserved)
+            book(self._freed, cell, reserved)
+
+    def _admit(self, entry: Entry) -> None:
+        self._book(entry)
+        item, queue = entry.item, entry.queue
+        assert entry.assignment is not None
+        holder = Holder(
+            item, queue, entry.usage, self._outlook.now_us, evicting=False, fresh=True
+        )
+        self.moved = True
+        self.decisions[item.workload.key] = admit(
+            entry, admission_of(entry), self._outlook.usage
+        )
+        self._outlook.admit(holder)
+
+    def _preempt(self, entry: Entry) -> None:
+        self._book(entry)
+        for victim in entry.victims:
+            holder = victim.holder
+            self._victims[holder] = None
+            release_all(self._freed, holder.usage)
+            if not holder.evicting and holder not in self._outlook.evicting:
+                self._outlook.evicting[holder] = None
+                self.moved = True
+        self._await_victims(entry)
+        self._outlook.progress[entry.item] = None
+        self.decisions[entry.item.workload.key] = preempt(entry, self._outlook.usage)
+        self._settle_place(entry, Requeue.PENDING_PREEMPTION)
+
+    def _await_victims(self, entry: Entry) -> None:
+        sticky = entry.queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO
+        self._outlook.await_victims(entry.item, sticky=sticky)
+
+    def _send_back(self, entry: Entry, requeue: Requeue, reason: NoQuotaReason) -> None:
+        item = entry.item
+        if requeue is Requeue.PENDING_PREEMPTION:
+            self._outlook.progress[item] = None
+        elif entry.progress is not None:
+            keep = self._gates.flavor_fungibility_preserve_scan_progress
+            failed_late = requeue is Requeue.FAILED_AFTER_NOMINATION
+            progress = None if failed_late and not keep else entry.progress
+            before = self._outlook.progress_of(item)
+            if progress is not None and progress.untried_flavors:
+                self.scanned |= before is None or before.last_tried != progress.last_tried
+            self._outlook.progress[item] = progress
+        aside = self._settle_place(entry, requeue)
+        self.decisions[item.workload.key] = wait(
+            entry, reason, requeue, aside, self._outlook.progress_of(item), self._outlook.usage
+        )
+
+    def _settle_place(self, entry: Entry, requeue: Requeue) -> Aside:
+        """Say where a workload that was not admitted waits, and put it there."""
+        item, queue = entry.item, entry.queue
+        progress = self._outlook.progress_of(item)
+        at_once = (
+            requeue is not Requeue.NAMESPACE_MISMATCH
+            if queue.spec.strategy is QueueingStrategy.STRICT_FIFO
+            else requeue in AT_ONCE
+        )
+        if self._state.backoff_is_over(item, self._outlook.now_us) and (
+            at_once or (progress is not None and progress.untried_flavors)
+        ):
+            return Aside.HEAP
+        self.moved = True
+        whole_group = (
+            requeue in GROUP_WIDE
+            and self._gates.scheduling_equivalence_hashing
+            and queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO
+        )
+        self._outlook.park(item, whole_group=whole_group)
+        return Aside.GROUP_PARKED if whole_group else Aside.PARKED
+
+

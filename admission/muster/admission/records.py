@@ -1,0 +1,167 @@
+"""
+What the state remembers of workloads and ClusterQueues: mutable records behind `State.apply`.
+
+Only `state` and the modules it is made of change them; a decision reads them and lays its own
+changes over them (`outlook`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from operator import attrgetter
+
+from muster.admission import objects
+from muster.admission.cohorts import QueueNode
+from muster.admission.pending import Group, Order, Pending, Shape
+from muster.admission.quota import Cell
+
+
+class Place(Enum):
+    """Where a workload is; exactly one of these at any time."""
+
+    NOWHERE = "nowhere"
+    """Not queued: finished, inactive, gated, without a queue, or evicted and not yet stopped."""
+    HEAP = "heap"
+    PARKED = "parked"
+    HOLDING = "holding"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanProgress:
+    """Where the flavor scan of a workload stopped, to go on from there next time."""
+
+    last_tried: tuple[Mapping[str, int], ...]
+    """Per pod set: resource -> index of the last flavor examined, -1 if the scan reached the end."""
+    shape: Shape
+    generation: int
+    cycle: int
+
+    @property
+    def untried_flavors(self) -> bool:
+        return any(index != -1 for tried in self.last_tried for index in tried.values())
+
+
+class Item:
+    """A workload, waiting or running."""
+
+    __slots__ = (
+        "evaluated_generation",
+        "group",
+        "holder",
+        "order",
+        "place",
+        "priority",
+        "progress",
+        "queue",
+        "queue_timestamp_us",
+        "status",
+        "workload",
+    )
+
+    def __init__(self, workload: objects.Workload, status: objects.Status) -> None:
+        self.workload = workload
+        self.status = status
+        self.queue: Queue | None = None
+        """The ClusterQueue of its LocalQueue, when both exist and the LocalQueue is not stopped."""
+        self.place = Place.NOWHERE
+        self.group: Group | None = None
+        self.holder: Holder | None = None
+        self.priority = 0
+        """Effective priority."""
+        self.queue_timestamp_us = 0
+        self.order: Order = (0, 0, "", "")
+        self.progress: ScanProgress | None = None
+        self.evaluated_generation = 0
+
+    def __repr__(self) -> str:
+        return f"<{self.workload.key} {self.place.value}>"
+
+
+class Holder:
+    """A reservation of quota: a possible victim."""
+
+    __slots__ = ("evicting", "fresh", "item", "pairs", "queue", "rank", "usage")
+
+    def __init__(
+        self,
+        item: Item,
+        queue: Queue,
+        usage: tuple[tuple[Cell, int], ...],
+        reserved_us: int,
+        *,
+        evicting: bool,
+        fresh: bool = False,
+    ) -> None:
+        self.item = item
+        self.queue = queue
+        self.usage = usage
+        self.pairs = {cell.pair: amount for cell, amount in usage}
+        self.rank = (item.priority, -reserved_us, item.workload.uid, item.workload.key)
+        """Who goes first among victims: lower priority, then later reserved, then smaller UID."""
+        self.evicting = evicting
+        self.fresh = fresh
+        """Reserved by the decision being made, so not running yet."""
+
+    def __repr__(self) -> str:
+        return f"<Holder {self.item.workload.key}>"
+
+
+by_rank = attrgetter("rank")
+
+
+class Queue(QueueNode):
+    """A ClusterQueue: its specification, who waits in it and who holds its quota."""
+
+    __slots__ = (
+        "evicting",
+        "group_of",
+        "holders",
+        "inactive_reason",
+        "pending",
+        "spec",
+        "tree",
+    )
+
+    def __init__(self, spec: objects.ClusterQueue) -> None:
+        super().__init__(spec.name)
+        self.spec = spec
+        self.group_of: dict[str, objects.ResourceGroup] = {}
+        self.inactive_reason: str | None = "Unknown"
+        self.pending = Pending()
+        self.holders: list[Holder] = []
+        """Running workloads by rank; those being evicted are in `evicting` instead."""
+        self.evicting: list[Holder] = []
+        self.tree = Tree()
+
+    def respecify(self, spec: objects.ClusterQueue) -> None:
+        self.spec = spec
+        self.quotas = spec.quotas
+        self.weight = spec.weight
+        self.group_of = {name: group for group in spec.groups for name in group.resources}
+        self.pending.forget_requests()
+
+    def add_holder(self, holder: Holder) -> None:
+        insort(self.evicting if holder.evicting else self.holders, holder, key=by_rank)
+
+    def drop_holder(self, holder: Holder) -> None:
+        ranked = self.evicting if holder.evicting else self.holders
+        index = bisect_left(ranked, holder.rank, key=by_rank)
+        assert ranked[index] is holder, "holders are kept in the order of their rank"
+        del ranked[index]
+
+
+class Tree:
+    """Queues that share a root, and which of them have something to look at."""
+
+    __slots__ = ("parked", "ready", "stirs")
+
+    def __init__(self) -> None:
+        self.ready: dict[Queue, None] = {}
+        """Active queues with a workload in the heap."""
+        self.parked: dict[Queue, None] = {}
+        """Queues with workloads that were set aside."""
+        self.stirs = 0
+        """Grows with everything that may change a decision."""

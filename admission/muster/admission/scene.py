@@ -1,0 +1,51 @@
+"""
+The world as one step of a decision sees it: the state with imagined changes on top.
+
+A `Scene` is what nomination, victim search and ordering read. It never changes the state; a what-if
+is a new scene over the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from heapq import merge
+
+from muster.admission.config import Config
+from muster.admission.quota import UsageView
+from muster.admission.records import Holder, Queue, by_rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    config: Config
+    now_us: int
+    view: UsageView
+    fresh: Mapping[Queue, list[Holder]] = field(default_factory=dict)
+    """Holders that earlier rounds of this decision have admitted."""
+    evicting: Mapping[Holder, None] = field(default_factory=dict)
+    """Holders that earlier rounds of this decision have chosen as victims."""
+    gone: Mapping[Holder, None] = field(default_factory=dict)
+    """Holders to be imagined away; their usage is out of `view` already."""
+
+    def without(self, holders: Mapping[Holder, None], view: UsageView) -> Scene:
+        """Return the scene in which `holders` are gone and `view` is the usage."""
+        return replace(self, gone={**self.gone, **holders}, view=view)
+
+    def running(self, queue: Queue) -> Iterator[Holder]:
+        """Yield the queue's holders that nobody has asked to leave, by rank."""
+        holders: Iterator[Holder] = iter(queue.holders)
+        fresh = self.fresh.get(queue)
+        if fresh:
+            holders = merge(holders, fresh, key=by_rank)
+        if self.evicting or self.gone:
+            return (h for h in holders if h not in self.evicting and h not in self.gone)
+        return holders
+
+    def leaving(self, queue: Queue) -> list[Holder]:
+        """Return the queue's holders that are being evicted, by rank."""
+        if not self.evicting and not self.gone:
+            return queue.evicting
+        chosen = [holder for holder in self.evicting if holder.queue is queue]
+        everyone = sorted([*queue.evicting, *chosen], key=by_rank) if chosen else queue.evicting
+        return [holder for holder in everyone if holder not in self.gone]
