@@ -143,8 +143,6 @@ class Assignment:
         """Return why the pod set that failed found no flavors."""
         worst = -1
         failed = self.pod_sets[-1]
-        if failed.undeclared is not None:
-            return NoQuotaReason.NO_MATCHING_FLAVOR
         for selection in failed.selections:
             reasons = [a.reason for a in selection.attempts if a.fitness.mode is Mode.NO_FIT]
             if reasons:

@@ -53,11 +53,11 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
     outlook = Outlook(state.config, now_us, state.cycle)
     decisions: dict[str, Decision] = {}
     rounds = scans = 0
-    moved = True
+    moved = steady = True
     while moved and (limit is None or rounds < limit) and scans <= SCAN_ROUNDS_MAX:
         heads = outlook.heads(queues)
         if not heads:
-            moved = False
+            moved, steady = False, True
             break
         outlook.cycle += 1
         entries = [nominate(state, outlook, head) for head in heads]
@@ -69,12 +69,14 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
         for key, decision in this_round.decisions.items():
             decisions[key] = _merged(decisions.pop(key, None), decision)
         moved = this_round.moved or this_round.scanned
+        steady = not (moved or this_round.rescanned)
         scans = 0 if this_round.moved else scans + 1
     return CyclePlan(
         decisions=tuple(decisions.values()),
         rounds=rounds,
         now_us=now_us,
         exhausted=not moved,
+        steady=steady,
         looked_at=tuple(LookedAt(q.name, q.pending.swept, q.tree.stirs) for q in queues),
     )
 
@@ -101,7 +103,9 @@ class _Round:
         self.moved = False
         """Whether anybody was admitted, evicted, or set aside."""
         self.scanned = False
-        """Whether a flavor scan got further."""
+        """Whether a flavor scan got further and has flavors left to try."""
+        self.rescanned = False
+        """Whether a flavor scan will start elsewhere next time."""
         #: Usage as this round fills it up, victims still in place …
         self._usage = Imagined(outlook.usage)
         #: … and with the victims of this round gone.
@@ -212,8 +216,8 @@ class _Round:
                 self.moved = True
         self._await_victims(entry)
         self._outlook.progress[entry.item] = None
-        self.decisions[entry.item.workload.key] = preempt(entry, self._outlook.usage)
-        self._settle_place(entry, Requeue.PENDING_PREEMPTION)
+        aside = self._settle_place(entry, Requeue.PENDING_PREEMPTION)
+        self.decisions[entry.item.workload.key] = preempt(entry, aside, self._outlook.usage)
 
     def _await_victims(self, entry: Entry) -> None:
         sticky = entry.queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO
@@ -228,8 +232,9 @@ class _Round:
             failed_late = requeue is Requeue.FAILED_AFTER_NOMINATION
             progress = None if failed_late and not keep else entry.progress
             before = self._outlook.progress_of(item)
-            if progress is not None and progress.untried_flavors:
-                self.scanned |= before is None or before.last_tried != progress.last_tried
+            if progress is not None and (before is None or before.last_tried != progress.last_tried):
+                self.rescanned = True
+                self.scanned |= progress.untried_flavors
             self._outlook.progress[item] = progress
         aside = self._settle_place(entry, requeue)
         self.decisions[item.workload.key] = wait(

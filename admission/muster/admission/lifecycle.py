@@ -195,7 +195,7 @@ class Move:
     leads_to: tuple[Phase, ...]
 
 
-Moves: TypeAlias = dict[tuple[Phase, type[Event]], Move]
+_Rows: TypeAlias = dict[tuple[Phase, type[Event]], Move]
 
 
 def _keep(status: Status, _event: Event, _now_us: int, _config: Config) -> Status:
@@ -207,7 +207,7 @@ def _lead(
     event: type[Event],
     change: Callable[..., Status],
     moves: Mapping[tuple[Phase, ...], tuple[Phase, ...]],
-) -> Moves:
+) -> _Rows:
     """Return the rows of one event and change: from any of these phases to one of those."""
     return {
         (before, event): Move(change, after)
@@ -216,7 +216,7 @@ def _lead(
     }
 
 
-def _stay(event: type[Event], change: Callable[..., Status], *phases: Phase) -> Moves:
+def _stay(event: type[Event], change: Callable[..., Status], *phases: Phase) -> _Rows:
     """Return the rows of an event that leaves the phase as it is."""
     return {(same, event): Move(change, (same,)) for same in phases}
 
@@ -230,6 +230,12 @@ _EVICTING: Final = Phase.EVICTING
 _INACTIVE: Final = Phase.INACTIVE
 _FINISHED: Final = Phase.FINISHED
 _WAITING: Final = (_PENDING, _BACKING_OFF)
+_UNJUDGED: Final = (_PENDING, _BACKING_OFF, _DEACTIVATING, _EVICTING, _INACTIVE)
+_JUDGED: Final = {
+    (_RESERVED,): (_RESERVED, _ADMITTED, _EVICTING, _DEACTIVATING),
+    (_ADMITTED,): (_ADMITTED, _EVICTING, _DEACTIVATING),
+}
+"""Where admission checks decide what becomes of a Workload, and what may become of it."""
 
 TRANSITIONS: Final[Mapping[tuple[Phase, type[Event]], Move]] = {
     # The scheduler. What backs off is decided on as well: after a restart it is tried at once.
@@ -242,26 +248,10 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type[Event]], Move]] = {
     **_stay(Evicted, _keep, _EVICTING),
     **_lead(JobStopped, reservation.stop, {(_EVICTING,): (_PENDING, _BACKING_OFF, _INACTIVE)}),
     # Admission checks.
-    **_lead(
-        CheckChanged,
-        reservation.judge_check,
-        {
-            (_RESERVED,): (_RESERVED, _ADMITTED, _EVICTING, _DEACTIVATING),
-            (_ADMITTED,): (_ADMITTED, _EVICTING, _DEACTIVATING),
-        },
-    ),
-    **_stay(CheckChanged, reservation.note_check, *_WAITING, _DEACTIVATING, _EVICTING, _INACTIVE),
-    **_lead(
-        ChecksRequired,
-        reservation.judge_required,
-        {
-            (_RESERVED,): (_RESERVED, _ADMITTED, _EVICTING, _DEACTIVATING),
-            (_ADMITTED,): (_ADMITTED, _EVICTING, _DEACTIVATING),
-        },
-    ),
-    **_stay(
-        ChecksRequired, reservation.note_required, *_WAITING, _DEACTIVATING, _EVICTING, _INACTIVE
-    ),
+    **_lead(CheckChanged, reservation.judge_check, _JUDGED),
+    **_stay(CheckChanged, reservation.note_check, *_UNJUDGED),
+    **_lead(ChecksRequired, reservation.judge_required, _JUDGED),
+    **_stay(ChecksRequired, reservation.note_required, *_UNJUDGED),
     # The job.
     **_stay(PodsReadyChanged, progress.note_pods_ready, _ADMITTED, _DEACTIVATING, _EVICTING),
     **_stay(PodsReclaimed, progress.note_reclaimed, *HOLDS_QUOTA),

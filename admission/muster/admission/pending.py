@@ -50,13 +50,14 @@ class Pending:
     """The heap and the inadmissible set of one ClusterQueue."""
 
     __slots__ = (
+        "_failed",
         "groups",
         "heads",
         "preemptor",
         "preemptor_generation",
+        "set_aside",
         "sticky",
         "swept",
-        "_failed",
     )
 
     def __init__(self) -> None:

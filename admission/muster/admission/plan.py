@@ -109,6 +109,7 @@ class Preempt:
     evictions: tuple[Eviction, ...]
     grants: tuple[Grant, ...]
     level: int
+    aside: Aside = Aside.HEAP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +140,8 @@ class CyclePlan:
     now_us: int
     exhausted: bool = True
     """Whether the last round changed nothing, so that only an event can bring more."""
+    steady: bool = True
+    """Whether the last round left everything as it was, down to where flavor scans would start."""
     looked_at: tuple[LookedAt, ...] = field(default=(), repr=False)
 
 

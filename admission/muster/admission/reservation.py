@@ -260,6 +260,9 @@ class QueueStopped:
     name: str
     policy: StopPolicy
 
+    def __post_init__(self) -> None:
+        assert self.policy is not StopPolicy.NONE, f"{self.kind} {self.name} is not stopped"
+
 
 @dataclass(frozen=True, slots=True)
 class QueueMissing:

@@ -71,7 +71,6 @@ class State:
         self._unchecked.clear()
         for root in self.forest.settle():
             self._regrow(root)
-        self._ring_alarms(now_us)
         self._sweep(now_us)
         for tree in [tree for tree in self._stirred if not tree.ready]:
             del self._stirred[tree]
@@ -515,6 +514,8 @@ class State:
         item.progress = None
         item.evaluated_generation = item.queue.generation
         self._mark_preemptor(item, item.queue)
+        if preempt.aside is Aside.PARKED:
+            self._park(item, item.queue)
 
     def _mark_preemptor(self, item: Item, queue: Queue) -> None:
         pending = queue.pending
@@ -538,15 +539,20 @@ class State:
                 moved.place = Place.PARKED
                 moved.evaluated_generation = queue.generation
         else:
-            shape = self._shape(item)
-            queue.pending.remove(item)
-            queue.pending.park(item, shape)
-            item.place = Place.PARKED
+            self._park(item, queue)
+        self._note(queue)
+
+    def _park(self, item: Item, queue: Queue) -> None:
+        """Move one workload from the heap to the inadmissible set."""
+        shape = self._shape(item)
+        queue.pending.remove(item)
+        queue.pending.park(item, shape)
+        item.place = Place.PARKED
         self._note(queue)
 
     def _calm(self, plan: CyclePlan) -> None:
         """Let trees rest in which the plan's last round changed nothing and nothing happened since."""
-        if not plan.exhausted:
+        if not plan.steady:
             return
         for looked in plan.looked_at:
             queue = self.queues.get(looked.queue)
@@ -565,7 +571,7 @@ class State:
         self.settle(now_us)
 
     def _time_passed(self, _event: events.TimePassed, now_us: int) -> None:
-        self.settle(now_us)
+        self._ring_alarms(now_us)
 
     def _request_sweep(self, queue: Queue | None) -> None:
         if queue is not None:

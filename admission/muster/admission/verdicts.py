@@ -58,7 +58,7 @@ def admit(entry: Entry, admission: objects.Admission, view: UsageView) -> Admit:
     )
 
 
-def preempt(entry: Entry, view: UsageView) -> Preempt:
+def preempt(entry: Entry, aside: Aside, view: UsageView) -> Preempt:
     workload = entry.item.workload
     return Preempt(
         workload=workload.key,
@@ -68,6 +68,7 @@ def preempt(entry: Entry, view: UsageView) -> Preempt:
         evictions=tuple(_eviction(victim) for victim in entry.victims),
         grants=_grants(entry.usage, view),
         level=entry.level,
+        aside=aside,
     )
 
 
