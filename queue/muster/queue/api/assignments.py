@@ -243,6 +243,6 @@ class Admission(StatusModel):
     cluster_queue: ObjectReference
     """The ClusterQueue whose quota is used."""
     pod_set_assignments: Annotated[
-        Items[PodSetAssignment], ListMap(("name",)), Field(max_length=POD_SETS_MAX)
+        Items[PodSetAssignment], Field(max_length=POD_SETS_MAX), ListMap(("name",))
     ] = ()
     """What each pod set was given."""

@@ -106,13 +106,13 @@ class ClusterQueuePreemption(ApiModel):
 class AdmissionCheckStrategyRule(ApiModel):
     name: CheckName
     """The AdmissionCheck."""
-    on_flavors: Annotated[Items[ObjectReference], ListSet(), Field(max_length=64)] = ()
+    on_flavors: Annotated[Items[ObjectReference], Field(max_length=64), ListSet()] = ()
     """The flavors it is needed for; empty means every flavor."""
 
 
 class AdmissionChecksStrategy(ApiModel):
     admission_checks: Annotated[
-        Items[AdmissionCheckStrategyRule], ListMap(("name",)), Field(min_length=1, max_length=64)
+        Items[AdmissionCheckStrategyRule], Field(min_length=1, max_length=64), ListMap(("name",))
     ]
     """Checks a workload passes between reserving quota and starting."""
 
@@ -259,11 +259,11 @@ class ResourceUsage(StatusModel):
 class FlavorUsage(StatusModel):
     name: ObjectReference
     """The flavor."""
-    resources: Annotated[Items[ResourceUsage], ListMap(("name",)), Field(max_length=64)]
+    resources: Annotated[Items[ResourceUsage], Field(max_length=64), ListMap(("name",))]
     """Use of each resource."""
 
 
-FlavorUsages = Annotated[Items[FlavorUsage], ListMap(("name",)), Field(max_length=64)]
+FlavorUsages = Annotated[Items[FlavorUsage], Field(max_length=64), ListMap(("name",))]
 
 
 class ClusterQueueStatus(StatusModel):

@@ -112,12 +112,12 @@ class LocalQueueResourceUsage(StatusModel):
 class LocalQueueFlavorUsage(StatusModel):
     name: ObjectReference
     """The flavor."""
-    resources: Annotated[Items[LocalQueueResourceUsage], ListMap(("name",)), Field(max_length=16)]
+    resources: Annotated[Items[LocalQueueResourceUsage], Field(max_length=16), ListMap(("name",))]
     """Use of each resource."""
 
 
 LocalQueueFlavorUsages = Annotated[
-    Items[LocalQueueFlavorUsage], ListMap(("name",)), Field(max_length=16)
+    Items[LocalQueueFlavorUsage], Field(max_length=16), ListMap(("name",))
 ]
 
 

@@ -105,7 +105,9 @@ class TemplateMeta(_Metadata):
     """Metadata of a pod template, of which only labels and annotations count."""
 
     labels: Labels = empty_map()
+    """Labels of the pods."""
     annotations: Annotations = empty_map()
+    """Annotations of the pods."""
 
 
 ConditionStatus = Literal["True", "False", "Unknown"]
@@ -148,7 +150,7 @@ def is_true(conditions: Sequence[Condition], name: str) -> bool:
     return any(each.type == name and each.status == "True" for each in conditions)
 
 
-ConditionList = Annotated[Items[Condition], ListMap(("type",)), Field(max_length=16)]
+ConditionList = Annotated[Items[Condition], Field(max_length=16), ListMap(("type",))]
 
 
 class LabelSelectorRequirement(ApiModel):

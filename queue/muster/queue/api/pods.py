@@ -18,6 +18,7 @@ from muster.queue.api.schema import (
     ATOMIC_LIST,
     ATOMIC_MAP,
     LABEL_KEY_PATTERN,
+    PLAIN_STRING,
     ApiModel,
     DnsLabel,
     Int32,
@@ -44,7 +45,9 @@ def is_counted(resource: str) -> bool:
 
 class ResourceClaimUse(ApiModel):
     name: str
+    """The pod's name for the claim."""
     request: str | None = None
+    """One request of the claim; empty means all of it."""
 
 
 class ResourceRequirements(ApiModel):
@@ -128,7 +131,7 @@ def _or_equal(operator: object) -> object:
 
 
 class Toleration(ApiModel):
-    key: Annotated[str, StringConstraints(pattern=_TOLERATED_KEY)] = ""
+    key: Annotated[str, StringConstraints(pattern=_TOLERATED_KEY), PLAIN_STRING] = ""
     """The taint key it is about; empty, with operator Exists, means every key."""
     operator: Annotated[Literal["Equal", "Exists", "Gt", "Lt"], BeforeValidator(_or_equal)] = (
         "Equal"
@@ -215,7 +218,7 @@ class Affinity(ApiModel):
 
 class PodSchedulingGate(ApiModel):
     name: str
-    """While any gate is there, the pod is not scheduled."""
+    """While the gate is there, the pod is not scheduled."""
 
 
 class PodResourceClaim(ApiModel):

@@ -66,7 +66,7 @@ class FlavorQuotas(ApiModel):
     name: ObjectReference
     """The ResourceFlavor. While none has this name, the ClusterQueue admits nothing."""
     resources: Annotated[
-        Items[ResourceQuota], ListMap(("name",)), Field(min_length=1, max_length=RESOURCES_MAX)
+        Items[ResourceQuota], Field(min_length=1, max_length=RESOURCES_MAX), ListMap(("name",))
     ]
     """A quota for each of the group's coveredResources, in their order."""
 
@@ -84,7 +84,7 @@ class ResourceGroup(ApiModel):
     ]
     """The resources that are always taken from the same flavor."""
     flavors: Annotated[
-        Items[FlavorQuotas], ListMap(("name",)), Field(min_length=1, max_length=FLAVORS_MAX)
+        Items[FlavorQuotas], Field(min_length=1, max_length=FLAVORS_MAX), ListMap(("name",))
     ]
     """The flavors that provide them, tried in this order."""
 

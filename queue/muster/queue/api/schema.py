@@ -200,7 +200,7 @@ def empty_map() -> Any:
 _INT32 = Keywords({"format": "int32"})
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1), _INT32]
-Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), Keywords({"format": "int64"})]
+Int64 = Annotated[int, Keywords({"format": "int64"})]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1), _INT32]
 """A 32-bit number of things, zero included."""
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1), _INT32]
@@ -236,13 +236,14 @@ ObjectReference = Annotated[str, StringConstraints(max_length=253, pattern=SUBDO
 """The name of an object of another kind: a DNS subdomain."""
 DnsLabel = Annotated[str, StringConstraints(max_length=63, pattern=DNS_LABEL_PATTERN)]
 
-# The CRDs leave the next ones to webhooks, as the API always did.
-_PLAIN_STRING = WithJsonSchema({"type": "string"})
+PLAIN_STRING: Final = WithJsonSchema({"type": "string"})
+"""What the CRDs say of strings whose form they leave to webhooks, as the API always did."""
+
 LabelKey = Annotated[
-    str, StringConstraints(max_length=317, pattern=LABEL_KEY_PATTERN), _PLAIN_STRING
+    str, StringConstraints(max_length=317, pattern=LABEL_KEY_PATTERN), PLAIN_STRING
 ]
 LabelValue = Annotated[
-    str, StringConstraints(max_length=63, pattern=LABEL_VALUE_PATTERN), _PLAIN_STRING
+    str, StringConstraints(max_length=63, pattern=LABEL_VALUE_PATTERN), PLAIN_STRING
 ]
 ResourceName = LabelKey
 """The name of a resource, such as cpu or nvidia.com/gpu: written like a label's key."""

@@ -167,7 +167,7 @@ class WorkloadSpec(ApiModel):
     )
 
     pod_sets: Annotated[
-        Items[PodSet], ListMap(("name",)), Field(min_length=1, max_length=POD_SETS_MAX)
+        Items[PodSet], Field(min_length=1, max_length=POD_SETS_MAX), ListMap(("name",))
     ]
     """The gang."""
     queue_name: ObjectReference | None = None
@@ -180,7 +180,7 @@ class WorkloadSpec(ApiModel):
     """Whether it may run; false evicts it."""
     maximum_execution_time_seconds: Positive | None = None
     """How long it may stay admitted, all runs together, before it is deactivated."""
-    preemption_gates: Annotated[Items[PreemptionGate], ListMap(("name",)), Field(max_length=8)] = ()
+    preemption_gates: Annotated[Items[PreemptionGate], Field(max_length=8), ListMap(("name",))] = ()
     """What must be opened before it may preempt."""
 
     @cross_check
@@ -266,7 +266,7 @@ class EvictionCount(StatusModel):
 
 class SchedulingStats(StatusModel):
     evictions: Annotated[
-        Items[EvictionCount], ListMap(("reason", "underlying_cause")), Field(max_length=256)
+        Items[EvictionCount], Field(max_length=256), ListMap(("reason", "underlying_cause"))
     ] = ()
     """Evictions by reason and cause."""
 
@@ -306,15 +306,15 @@ class WorkloadStatus(StatusModel):
     requeue_state: RequeueState | None = None
     """Back-off after an eviction."""
     reclaimable_pods: Annotated[
-        Items[ReclaimablePod], ListMap(("name",)), Field(max_length=POD_SETS_MAX)
+        Items[ReclaimablePod], Field(max_length=POD_SETS_MAX), ListMap(("name",))
     ] = ()
     """Pods whose quota others may use already."""
     admission_checks: Annotated[
-        Items[AdmissionCheckState], ListMap(("name",)), Field(max_length=8)
+        Items[AdmissionCheckState], Field(max_length=8), ListMap(("name",))
     ] = ()
     """Answers of the admission checks."""
     resource_requests: Annotated[
-        Items[PodSetRequest], ListMap(("name",)), Field(max_length=POD_SETS_MAX)
+        Items[PodSetRequest], Field(max_length=POD_SETS_MAX), ListMap(("name",))
     ] = ()
     """What is asked for, shown while nothing is reserved."""
     accumulated_past_execution_time_seconds: Count | None = None
@@ -325,10 +325,10 @@ class WorkloadStatus(StatusModel):
     """Worker clusters that may run it."""
     cluster_name: _ClusterName | None = None
     """The worker cluster that runs it."""
-    unhealthy_nodes: Annotated[Items[UnhealthyNode], ListMap(("name",)), Field(max_length=8)] = ()
+    unhealthy_nodes: Annotated[Items[UnhealthyNode], Field(max_length=8), ListMap(("name",))] = ()
     """Nodes that failed under it."""
     preemption_gates: Annotated[
-        Items[PreemptionGateState], ListMap(("name",)), Field(max_length=8)
+        Items[PreemptionGateState], Field(max_length=8), ListMap(("name",))
     ] = ()
     """Positions of the gates in the spec."""
 
