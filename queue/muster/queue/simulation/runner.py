@@ -1,0 +1,271 @@
+"""
+Run a scenario: jobs arrive, are decided about, start, finish, are evicted and come back.
+
+The engine is asked whenever something has happened, and time stands still meanwhile; with
+`charge_engine_time` the measured time of every decision passes on the virtual clock instead, as it
+would in a cluster. Everything a Workload goes through is a step of `lifecycle`; the runner only plays
+the job behind it. Without `charge_engine_time` the same scenario always gives the same history.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from muster.admission import events, lifecycle, objects
+from muster.admission.config import Config
+from muster.admission.cycle import decide
+from muster.admission.errors import InvariantError
+from muster.admission.lifecycle import Effect, Phase
+from muster.admission.plan import Admit, CyclePlan, Grant, Preempt
+from muster.admission.state import State
+from muster.queue.simulation.clock import Clock
+from muster.queue.simulation.history import Ending, History, Run
+from muster.queue.simulation.scenario import Scenario, SimulatedJob
+
+DECISIONS_PER_JOB_MAX: Final = 100
+"""Decisions in a row, per job, that may go by without anything happening: more is a livelock."""
+
+US_PER_S: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run a scenario."""
+
+    charge_engine_time: bool = False
+    grace_us: int = 0
+    """How long an evicted job holds its quota until it has stopped."""
+    rounds_max: int | None = None
+    until_us: int | None = None
+    """Stop at this instant, whatever still runs or waits."""
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A job under way."""
+
+    index: int
+    spec: SimulatedJob
+    workload: objects.Workload
+    run: Run | None = None
+    evicted_for: tuple[str, str] = ("", "")
+    """(reason, preemptor) of the eviction under way."""
+
+
+Observer = Callable[[int, CyclePlan], None]
+"""Told of every plan, and of the instant it took effect."""
+
+
+class Runner:
+    """One simulation. `history` grows while it runs."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        options: Options = Options(),  # noqa: B008 - frozen
+        *,
+        observe: Observer | None = None,
+        stopwatch_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self.history = History(scenario=scenario)
+        self._options = options
+        self._observe = observe
+        self._stopwatch_ns = stopwatch_ns
+        self._owed_ns = 0
+        """Engine time measured but too short to have moved the clock."""
+        self._config = _effective(scenario)
+        self._state = State(self._config)
+        self._clock = Clock(scenario.start_us)
+        self._jobs: dict[str, _Job] = {}
+        for event in scenario.objects:
+            self._state.apply(event, scenario.start_us)
+        for index, spec in enumerate(scenario.jobs):
+            job = self._jobs[spec.workload.key] = _Job(index, spec, spec.workload)
+            self._clock.plan(spec.workload.created_us, self._arrive, job)
+
+    def run(self) -> History:
+        """Run to the end, or to the given instant."""
+        clock, until_us = self._clock, self._options.until_us
+        undecided = False
+        idle_decisions = 0
+        limit = DECISIONS_PER_JOB_MAX * (1 + len(self._jobs))
+        while until_us is None or clock.now_us <= until_us:
+            if clock.run_due():
+                undecided, idle_decisions = True, 0
+            elif undecided:
+                undecided = self._decide()
+                idle_decisions += 1
+                if idle_decisions > limit:
+                    raise InvariantError(
+                        f"after {idle_decisions} decisions at {clock.now_us} us the engine still "
+                        f"asks for another"
+                    )
+            elif clock.next_us is None or (until_us is not None and clock.next_us > until_us):
+                break
+            else:
+                clock.advance(clock.next_us)
+        self._close(clock.now_us if until_us is None else min(clock.now_us, until_us))
+        return self.history
+
+    # --- Deciding --------------------------------------------------------------------------------
+
+    def _decide(self) -> bool:
+        """Decide once and carry the plan out; say whether there is more to decide."""
+        state, clock, watch = self._state, self._clock, self._stopwatch_ns
+        started_ns = watch()
+        plan = decide(state, clock.now_us, rounds_max=self._options.rounds_max)
+        decided_ns = watch()
+        self._charge(decided_ns - started_ns)
+        state.apply(events.PlanAccepted(plan), clock.now_us)
+        self._charge(watch() - decided_ns)
+        self.history.cycles += 1
+        self.history.rounds += plan.rounds
+        for decision in plan.decisions:
+            match decision:
+                case Admit():
+                    self._admit(self._jobs[decision.workload], decision.grants)
+                case Preempt():
+                    self._preempt(decision)
+                case _:
+                    pass
+        if self._observe is not None:
+            self._observe(clock.now_us, plan)
+        return not plan.exhausted
+
+    def _charge(self, spent_ns: int) -> None:
+        self.history.engine_ns += spent_ns
+        if self._options.charge_engine_time:
+            spent_us, self._owed_ns = divmod(self._owed_ns + spent_ns, 1_000)
+            self._clock.advance(self._clock.now_us + spent_us)
+
+    def _admit(self, job: _Job, grants: tuple[Grant, ...]) -> None:
+        self.history.admitted += 1
+        status = self._status(job)
+        admission = status.admission
+        assert admission is not None
+        job.run = Run(job.index, admission.cluster_queue, self._clock.now_us, grants)
+        self.history.runs.append(job.run)
+        # No other controller lives here to give a second opinion: checks pass at once.
+        for check in status.checks:
+            ready = replace(check, state=objects.CheckState.READY, since_us=self._clock.now_us)
+            self._step(job, lifecycle.CheckChanged(ready))
+        self._start(job, job.run)
+
+    def _preempt(self, preempt: Preempt) -> None:
+        for eviction in preempt.evictions:
+            if not eviction.already_asked:
+                victim = self._jobs[eviction.workload]
+                victim.evicted_for = (eviction.reason, preempt.workload)
+                self._stop_later(victim)
+
+    # --- The job behind a Workload ---------------------------------------------------------------
+
+    def _arrive(self, job: _Job) -> None:
+        self.history.arrived += 1
+        self._state.apply(events.WorkloadSeen(job.workload, objects.Status()), self._clock.now_us)
+
+    def _start(self, job: _Job, run: Run) -> None:
+        clock, spec = self._clock, job.spec
+        if self._config.pods_ready is not None:
+            self._step(job, lifecycle.PodsReadyChanged(ready=False))
+            clock.plan(clock.now_us + spec.ready_after_us, self._ready, job, run)
+        clock.plan(clock.now_us + spec.ready_after_us + spec.runs_for_us, self._finish, job, run)
+        self._watch_deadline(job)
+
+    def _ready(self, job: _Job, run: Run) -> None:
+        if job.run is run:
+            self._step(job, lifecycle.PodsReadyChanged(ready=True))
+
+    def _finish(self, job: _Job, run: Run) -> None:
+        if job.run is not run:
+            return  # it was evicted before it got here
+        lifecycle.step(
+            job.workload,
+            self._status(job),
+            lifecycle.JobFinished(),
+            now_us=self._clock.now_us,
+            config=self._config,
+        )
+        self._end_run(job, Ending.FINISHED)
+        self.history.finished += 1
+        # Finished Workloads are of no further interest: as in a cluster that deletes them at once.
+        self._state.apply(events.WorkloadGone(job.workload.key), self._clock.now_us)
+
+    def _stop_later(self, job: _Job) -> None:
+        assert job.run is not None
+        self._clock.plan(self._clock.now_us + self._options.grace_us, self._stop, job, job.run)
+
+    def _stop(self, job: _Job, run: Run) -> None:
+        if job.run is not run:
+            return  # it finished while it was asked to leave
+        self._end_run(job, Ending.EVICTED)
+        self.history.evictions += 1
+        self._step(job, lifecycle.JobStopped())
+        self._watch_deadline(job)
+
+    def _end_run(self, job: _Job, ending: Ending) -> None:
+        run = job.run
+        assert run is not None
+        run.ended_us, run.ending = self._clock.now_us, ending
+        if ending is Ending.EVICTED:
+            run.reason, run.preemptor = job.evicted_for
+        job.run, job.evicted_for = None, ("", "")
+
+    def _close(self, now_us: int) -> None:
+        for job in self._jobs.values():
+            if job.run is not None:
+                job.run.ended_us = now_us
+        self.history.ended_us = now_us
+
+    # --- The life cycle --------------------------------------------------------------------------
+
+    def _status(self, job: _Job) -> objects.Status:
+        return self._state.items[job.workload.key].status
+
+    def _step(self, job: _Job, event: lifecycle.Event) -> None:
+        """Take one step, tell the state, and bring about what follows."""
+        now_us = self._clock.now_us
+        status, effects = lifecycle.step(
+            job.workload, self._status(job), event, now_us=now_us, config=self._config
+        )
+        if Effect.DEACTIVATE in effects:
+            job.workload = replace(job.workload, active=False)
+            self.history.deactivated += 1
+            status, effects = lifecycle.step(
+                job.workload, status, lifecycle.Deactivated(), now_us=now_us, config=self._config
+            )
+        self._state.apply(events.WorkloadSeen(job.workload, status), now_us)
+        if Effect.STOP_JOB in effects:
+            job.evicted_for = (status.conditions["Evicted"].reason, "")
+            self._stop_later(job)
+
+    def _watch_deadline(self, job: _Job) -> None:
+        """Have the life cycle's next deadline of the job looked at when it comes."""
+        deadline = lifecycle.next_deadline(job.workload, self._status(job), self._config)
+        if deadline is not None:
+            self._clock.plan(deadline[0], self._meet_deadline, job)
+
+    def _meet_deadline(self, job: _Job) -> None:
+        if job.workload.key not in self._state.items:
+            return
+        status = self._status(job)
+        deadline = lifecycle.next_deadline(job.workload, status, self._config)
+        if deadline is None:
+            return
+        at_us, event = deadline
+        if at_us > self._clock.now_us:
+            self._clock.plan(at_us, self._meet_deadline, job)
+            return
+        self._step(job, event)
+        if lifecycle.phase(job.workload, self._status(job)) is Phase.BACKING_OFF:
+            self._watch_deadline(job)
+
+
+def _effective(scenario: Scenario) -> Config:
+    """Leave out the time-out of pods where no pod can be late: it could never come."""
+    if any(job.ready_after_us for job in scenario.jobs):
+        return scenario.config
+    return replace(scenario.config, pods_ready=None)

@@ -1,0 +1,80 @@
+"""
+What a simulation starts from: objects of a cluster, and jobs with an arrival and a run time.
+
+Manifests and traces both become a `Scenario`; the runner knows of no other input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster.admission import events, objects
+from muster.admission.amounts import FlavorResource
+from muster.admission.config import Config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedJob:
+    """One job: its Workload, whose creation is the arrival, and how long it takes."""
+
+    workload: objects.Workload
+    runs_for_us: int
+    """From the moment its pods are ready to the end."""
+    ready_after_us: int = 0
+    """From admission until all pods are ready."""
+    priority_class: str = ""
+    """What the report calls the priority; the number when there is no class."""
+    recorded_wait_us: int | None = None
+    """How long the job waited where the trace was recorded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """Everything a simulation needs; `jobs` in the order of arrival."""
+
+    title: str
+    config: Config
+    objects: tuple[events.Event, ...]
+    """Queues, cohorts, flavors and so on, there from the start."""
+    jobs: tuple[SimulatedJob, ...]
+    start_us: int = 0
+    """The instant that reports count from."""
+    notes: tuple[str, ...] = ()
+    """What was left out of the input, or taken for granted, said to the reader of the report."""
+
+    @cached_property
+    def cluster_queues(self) -> dict[str, objects.ClusterQueue]:
+        return {
+            event.cluster_queue.name: event.cluster_queue
+            for event in self.objects
+            if isinstance(event, events.ClusterQueueSeen)
+        }
+
+    @cached_property
+    def cohorts(self) -> dict[str, objects.Cohort]:
+        return {
+            event.cohort.name: event.cohort
+            for event in self.objects
+            if isinstance(event, events.CohortSeen)
+        }
+
+    @cached_property
+    def local_queues(self) -> dict[str, objects.LocalQueue]:
+        return {
+            event.local_queue.key: event.local_queue
+            for event in self.objects
+            if isinstance(event, events.LocalQueueSeen)
+        }
+
+    def queue_of(self, workload: objects.Workload) -> str:
+        """Return the name of the ClusterQueue the workload goes to, "" when there is none."""
+        local_queue = self.local_queues.get(f"{workload.namespace}/{workload.local_queue}")
+        return "" if local_queue is None else local_queue.cluster_queue
+
+    def nominal(self) -> Iterator[tuple[str, FlavorResource, int]]:
+        """Yield (owner, pair, amount) for every nominal quota of a ClusterQueue or Cohort."""
+        for owner in (*self.cluster_queues.values(), *self.cohorts.values()):
+            for pair, quota in owner.quotas.items():
+                yield owner.name, pair, quota.nominal

@@ -1,0 +1,1 @@
+"""Jobs from recorded or generated traces: everything that becomes a `Scenario` but manifests."""
