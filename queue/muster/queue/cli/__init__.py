@@ -3,10 +3,44 @@
 Sub-commands import what they need when they run, so that `muster --help` answers at once.
 """
 
+from importlib import import_module
+from typing import Final, NamedTuple
+
 import click
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Lazy(NamedTuple):
+    """A sub-command that is imported when somebody calls it."""
+
+    module: str
+    help: str
+
+
+COMMANDS: Final = {
+    "plan": Lazy("muster.queue.cli.plan", "Show what would be decided about manifests now."),
+}
+"""Sub-commands by name; each module has the command under the same name."""
+
+
+class LazyGroup(click.Group):
+    """A group whose help is known without importing its commands."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command = getattr(import_module(COMMANDS[name].module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].help) for name in sorted(COMMANDS)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="muster-queue", prog_name="muster")
 def main() -> None:
     """Queue, admit and explain batch jobs on Kubernetes."""

@@ -1,0 +1,149 @@
+"""Workloads as engine values: what is asked for, and what was decided about it so far."""
+
+from __future__ import annotations
+
+import orjson
+
+from muster.admission import objects
+from muster.queue.api import assignments
+from muster.queue.api.quantities import request_amount
+from muster.queue.api.timestamps import parse_timestamp
+from muster.queue.api.workload import (
+    GATED_BY_ANNOTATION,
+    PRIORITY_BOOST_ANNOTATION,
+    AdmissionCheckState,
+    PodSetTopologyRequest,
+    Workload,
+    WorkloadStatus,
+)
+from muster.queue.translate.pods import PodRules, pods
+
+
+def workload(
+    model: Workload, rules: PodRules, *, uid: str = "", created_us: int = 0
+) -> objects.Workload:
+    """
+    Return what a Workload asks for.
+
+    `uid` and `created_us` stand in where the object was not created by an API server yet.
+    """
+    metadata, spec = model.metadata, model.spec
+    namespace = metadata.namespace or "default"
+    found = [pods(pod_set.template.spec, namespace, rules) for pod_set in spec.pod_sets]
+    flaws = [
+        f"pod set {pod_set.name!r}: {each.problem}"
+        for pod_set, each in zip(spec.pod_sets, found, strict=True)
+        if each.problem
+    ]
+    created = metadata.creation_timestamp
+    return objects.Workload(
+        namespace=namespace,
+        name=metadata.name,
+        uid=metadata.uid or uid,
+        local_queue=spec.queue_name or "",
+        created_us=created_us if created is None else parse_timestamp(created),
+        pod_sets=tuple(
+            objects.PodSet(
+                name=pod_set.name,
+                count=pod_set.count,
+                min_count=pod_set.min_count,
+                requests=each.requests,
+                node_selector=each.node_selector,
+                affinity=each.affinity,
+                tolerations=each.tolerations,
+                topology=_topology(pod_set.topology_request),
+                shape=each.shape,
+            )
+            for pod_set, each in zip(spec.pod_sets, found, strict=True)
+        ),
+        priority=spec.priority or 0,
+        priority_boost=_boost(metadata.annotations.get(PRIORITY_BOOST_ANNOTATION, "")),
+        active=spec.active,
+        generation=metadata.generation,
+        gated_by=_gates(metadata.annotations.get(GATED_BY_ANNOTATION, "")),
+        max_execution_s=spec.maximum_execution_time_seconds,
+        problem="; ".join(flaws) or None,
+    )
+
+
+def _topology(request: PodSetTopologyRequest | None) -> str | None:
+    if request is None:
+        return None
+    wanted = request.model_dump(by_alias=True, exclude_defaults=True)
+    return orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _boost(text: str) -> int:
+    """Return what is added to the priority; text that is no number adds nothing."""
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _gates(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+# --- What was decided ----------------------------------------------------------------------------
+
+
+def status(model: WorkloadStatus) -> objects.Status:
+    """Return what was decided about a Workload; conditions that are Unknown are left out."""
+    requeue = model.requeue_state
+    stats = model.scheduling_stats
+    return objects.Status(
+        admission=None if model.admission is None else _admission(model.admission),
+        conditions={
+            each.type: objects.Condition(
+                status=each.status == "True",
+                reason=each.reason,
+                since_us=parse_timestamp(each.last_transition_time),
+                message=each.message,
+            )
+            for each in model.conditions
+            if each.status != "Unknown"
+        },
+        checks=tuple(_check(check) for check in model.admission_checks),
+        reclaimable={pods.name: pods.count for pods in model.reclaimable_pods},
+        requeue_at_us=(
+            None
+            if requeue is None or requeue.requeue_at is None
+            else parse_timestamp(requeue.requeue_at)
+        ),
+        requeue_count=(requeue.count or 0) if requeue else 0,
+        past_execution_s=model.accumulated_past_execution_time_seconds or 0,
+        evictions=tuple(
+            objects.EvictionCount(each.reason, each.underlying_cause, each.count)
+            for each in (stats.evictions if stats else ())
+        ),
+    )
+
+
+def _admission(model: assignments.Admission) -> objects.Admission:
+    return objects.Admission(
+        cluster_queue=model.cluster_queue,
+        pod_sets=tuple(
+            objects.PodSetAssignment(
+                name=each.name,
+                flavors=each.flavors,
+                usage={
+                    resource: request_amount(resource, text)
+                    for resource, text in each.resource_usage.items()
+                },
+                count=each.count or 0,
+            )
+            for each in model.pod_set_assignments
+        ),
+    )
+
+
+def _check(model: AdmissionCheckState) -> objects.Check:
+    return objects.Check(
+        name=model.name,
+        state=objects.CheckState(model.state),
+        since_us=parse_timestamp(model.last_transition_time),
+        requeue_after_s=model.requeue_after_seconds,
+        retries=model.retry_count or 0,
+        message=model.message,
+    )
