@@ -212,7 +212,7 @@ class _Round:
             self._victims[holder] = None
             release_all(self._freed, holder.usage)
             if not holder.evicting and holder not in self._outlook.evicting:
-                self._outlook.evicting[holder] = None
+                self._outlook.evict(holder)
                 self.moved = True
         self._await_victims(entry)
         self._outlook.progress[entry.item] = None

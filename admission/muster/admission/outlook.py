@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from muster.admission.config import Config
-from muster.admission.pending import Group, Order, Pending
+from muster.admission.pending import Group, Order, Pending, Place
 from muster.admission.quota import BOOKED, Imagined, book_all
-from muster.admission.records import Holder, Item, Place, Queue, ScanProgress, by_rank
+from muster.admission.records import Holder, Item, Queue, ScanProgress, by_rank
 from muster.admission.scene import Scene
 
 
@@ -27,6 +27,7 @@ class Outlook:
         self.usage = Imagined(BOOKED)
         self.fresh: dict[Queue, list[Holder]] = {}
         self.evicting: dict[Holder, None] = {}
+        self._leavers: dict[Queue, list[Holder]] = {}
         self.progress: dict[Item, ScanProgress | None] = {}
         self._lines: dict[Queue, _Line] = {}
 
@@ -37,6 +38,7 @@ class Outlook:
             view=self.usage,
             fresh=self.fresh,
             evicting=self.evicting,
+            leavers=self._leavers,
         )
 
     def heads(self, queues: Iterable[Queue]) -> list[Item]:
@@ -56,6 +58,13 @@ class Outlook:
         book_all(self.usage, holder.usage)
         insort(self.fresh.setdefault(holder.queue, []), holder, key=by_rank)
         self._line(holder.queue).leave(holder.item)
+
+    def evict(self, holder: Holder) -> None:
+        self.evicting[holder] = None
+        queue = holder.queue
+        if queue not in self._leavers:
+            self._leavers[queue] = list(queue.evicting)
+        insort(self._leavers[queue], holder, key=by_rank)
 
     def await_victims(self, item: Item, *, sticky: bool) -> None:
         """Remember who waits for victims; in BestEffortFIFO it stays in front."""

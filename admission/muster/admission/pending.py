@@ -3,7 +3,8 @@ Waiting work of one ClusterQueue: who is next, and who was set aside.
 
 Workloads of the same shape and priority form a *group*: what is decided about one holds for all. A
 group is in the order of its members; the queue's head is the first member of the first group. When
-one member is found not to fit, the whole group is set aside at once, at the cost of one move.
+one member is found not to fit, the whole group is set aside at once, and comes back at once, at a
+cost that does not depend on how many they are.
 
 Terms of the Kueue API: the *heap* holds what will be looked at, the *inadmissible* set what was set
 aside ("parked") until something changes.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
+from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -31,19 +33,119 @@ Shape = tuple[int, tuple[objects.PodSet, ...]]
 by_order = attrgetter("order")
 
 
+class Place(Enum):
+    """Where a workload is; exactly one of these at any time."""
+
+    NOWHERE = "nowhere"
+    """Not queued: finished, inactive, gated, without a queue."""
+    HEAP = "heap"
+    PARKED = "parked"
+    HOLDING = "holding"
+
+
+class Shelf:
+    """Workloads of one group in one place, in order. A whole shelf can change its place."""
+
+    __slots__ = ("items", "place")
+
+    def __init__(self, place: Place) -> None:
+        self.items: list[Item] = []
+        self.place = place
+
+    def add(self, item: Item) -> None:
+        insort(self.items, item, key=by_order)
+        item.shelf = self
+
+    def remove(self, item: Item) -> None:
+        index = bisect_left(self.items, item.order, key=by_order)
+        assert self.items[index] is item, "an item is on the shelf it names"
+        del self.items[index]
+        item.shelf = None
+
+
 class Group:
     """Workloads of one shape."""
 
-    __slots__ = ("failed", "parked", "requests", "shape", "waiting")
+    __slots__ = ("_parked", "_resting", "_unready", "_waiting", "failed", "requests", "shape")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self.waiting: list[Item] = []
-        self.parked: list[Item] = []
         self.failed = False
         """Whether a member was found not to fit since the last sweep; newcomers are parked too."""
         self.requests: dict[tuple[int, ...], Request] = {}
         """What the group asks of the queue, by pod counts (they differ under partial admission)."""
+        self._waiting = Shelf(Place.HEAP)
+        #: Set aside together; they come back together.
+        self._parked = Shelf(Place.PARKED)
+        #: Set aside one by one, for reasons of their own (back-off, namespace).
+        self._resting = Shelf(Place.PARKED)
+        #: Members in the heap that would not come back if they were set aside.
+        self._unready: dict[Item, None] = {}
+
+    @property
+    def waiting(self) -> list[Item]:
+        """The members in the heap, in order."""
+        return self._waiting.items
+
+    @property
+    def parked(self) -> list[Item]:
+        """The members in the inadmissible set, in order."""
+        return sorted([*self._parked.items, *self._resting.items], key=by_order)
+
+    @property
+    def has_parked(self) -> bool:
+        return bool(self._parked.items or self._resting.items)
+
+    @property
+    def first(self) -> Order | None:
+        """The order of the first member in the heap."""
+        items = self._waiting.items
+        return items[0].order if items else None
+
+    def push(self, item: Item, *, ready: bool) -> None:
+        self._waiting.add(item)
+        if not ready:
+            self._unready[item] = None
+
+    def rest(self, item: Item) -> None:
+        self._resting.add(item)
+
+    def remove(self, item: Item) -> None:
+        assert item.shelf is not None
+        item.shelf.remove(item)
+        self._unready.pop(item, None)
+
+    def set_aside(self) -> None:
+        """Move all members in the heap to the inadmissible set."""
+        for item in self._unready:
+            self._waiting.remove(item)
+            self._resting.add(item)
+        self._unready.clear()
+        self._waiting, self._parked = _pour(self._waiting, self._parked)
+
+    def bring_back(self, may_return: Callable[[Item], bool]) -> bool:
+        """Move members back into the heap; those that rest only if they may. Return if any did."""
+        moved = bool(self._parked.items)
+        self._parked, self._waiting = _pour(self._parked, self._waiting)
+        for item in [item for item in self._resting.items if may_return(item)]:
+            self._resting.remove(item)
+            self._waiting.add(item)
+            moved = True
+        return moved
+
+
+def _pour(source: Shelf, target: Shelf) -> tuple[Shelf, Shelf]:
+    """Move all items; return the emptied source and the filled target, which may swap shelves."""
+    if len(source.items) > len(target.items):
+        source.place, target.place = target.place, source.place
+        source, target = target, source
+    if source.items:
+        for item in source.items:
+            item.shelf = target
+        target.items += source.items
+        target.items.sort(key=by_order)  # two ordered runs: merged in linear time
+        source.items = []
+    return source, target
 
 
 class Pending:
@@ -74,36 +176,33 @@ class Pending:
         """Groups with parked members."""
         self._failed: dict[Group, None] = {}
 
-    def push(self, item: Item, shape: Shape) -> None:
-        """Put a workload into the heap."""
+    def push(self, item: Item, shape: Shape, *, ready: bool = True) -> None:
+        """
+        Put a workload into the heap.
+
+        One that is not `ready` (it backs off, or its namespace is not selected) is tried all the
+        same, but once set aside it does not come back with its group.
+        """
         group = self._join(item, shape)
-        old = group.waiting[0].order if group.waiting else None
-        insort(group.waiting, item, key=by_order)
+        old = group.first
+        group.push(item, ready=ready)
         self._refile(group, old)
 
     def park(self, item: Item, shape: Shape) -> None:
-        """Put a workload into the inadmissible set."""
+        """Put a workload into the inadmissible set, for reasons of its own."""
         group = self._join(item, shape)
-        insort(group.parked, item, key=by_order)
+        group.rest(item)
         self.set_aside[group] = None
 
     def remove(self, item: Item) -> None:
         """Take a workload out of whichever set it is in."""
         group = item.group
         assert group is not None
+        old = group.first
+        group.remove(item)
         item.group = None
-        index = bisect_left(group.waiting, item.order, key=by_order)
-        if index < len(group.waiting) and group.waiting[index] is item:
-            old = group.waiting[0].order
-            del group.waiting[index]
-            self._refile(group, old)
-        else:
-            index = bisect_left(group.parked, item.order, key=by_order)
-            assert group.parked[index] is item, "an item is in the group it names"
-            del group.parked[index]
-            if not group.parked:
-                del self.set_aside[group]
-        self._drop_if_empty(group)
+        self._refile(group, old)
+        self._tidy(group)
 
     def forget(self, item: Item) -> None:
         """Let go of the marks of a workload that has left the queue for good."""
@@ -112,41 +211,29 @@ class Pending:
         if self.preemptor is item:
             self.preemptor = None
 
-    def fail(self, group: Group) -> list[Item]:
-        """Set a whole group aside; return the members that moved."""
+    def fail(self, group: Group) -> None:
+        """Set a whole group aside; newcomers of its shape follow it until the next sweep."""
         group.failed = True
         self._failed[group] = None
-        moved = group.waiting
-        if moved:
-            old = moved[0].order
-            group.waiting = []
-            self._refile(group, old)
-            _merge(group.parked, moved)
-            self.set_aside[group] = None
-        return moved
+        old = group.first
+        group.set_aside()
+        self._refile(group, old)
+        self._tidy(group)
 
-    def sweep(self, may_return: Callable[[Item], bool]) -> list[Item]:
-        """Give everything set aside another try, if it may; return the members that moved."""
+    def sweep(self, may_return: Callable[[Item], bool]) -> bool:
+        """Give everything set aside another try, if it may; return whether anything moved."""
         self.swept += 1
-        for group in self._failed:
-            group.failed = False
         failed, self._failed = self._failed, {}
-        moved: list[Item] = []
-        for group in list(self.set_aside):
-            returning: list[Item] = []
-            staying: list[Item] = []
-            for item in group.parked:
-                (returning if may_return(item) else staying).append(item)
-            if not staying:
-                del self.set_aside[group]
-            if returning:
-                moved += returning
-                old = group.waiting[0].order if group.waiting else None
-                group.parked = staying
-                _merge(group.waiting, returning)
-                self._refile(group, old)
         for group in failed:
-            self._drop_if_empty(group)
+            group.failed = False
+        moved = False
+        for group in list(self.set_aside):
+            old = group.first
+            moved |= group.bring_back(may_return)
+            self._refile(group, old)
+            self._tidy(group)
+        for group in failed:
+            self._tidy(group)
         return moved
 
     def forget_requests(self) -> None:
@@ -163,7 +250,7 @@ class Pending:
 
     def _refile(self, group: Group, old: Order | None) -> None:
         """Keep `heads` right after the first waiting member of a group may have changed."""
-        new = group.waiting[0].order if group.waiting else None
+        new = group.first
         if new == old:
             return
         if old is not None:
@@ -171,12 +258,11 @@ class Pending:
         if new is not None:
             insort(self.heads, (new, group))
 
-    def _drop_if_empty(self, group: Group) -> None:
-        if not group.waiting and not group.parked and not group.failed:
-            self.groups.pop(group.shape, None)
-
-
-def _merge(into: list[Item], items: list[Item]) -> None:
-    """Merge two ordered lists; sorting finds the two runs and merges them in linear time."""
-    into += items
-    into.sort(key=by_order)
+    def _tidy(self, group: Group) -> None:
+        """Keep the indexes of groups right, and drop a group that has nothing to remember."""
+        if group.has_parked:
+            self.set_aside[group] = None
+        else:
+            self.set_aside.pop(group, None)
+            if group.first is None and not group.failed:
+                self.groups.pop(group.shape, None)

@@ -10,23 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from operator import attrgetter
 
 from muster.admission import objects
 from muster.admission.cohorts import QueueNode
-from muster.admission.pending import Group, Order, Pending, Shape
+from muster.admission.pending import Group, Order, Pending, Place, Shape, Shelf
 from muster.admission.quota import Cell
-
-
-class Place(Enum):
-    """Where a workload is; exactly one of these at any time."""
-
-    NOWHERE = "nowhere"
-    """Not queued: finished, inactive, gated, without a queue, or evicted and not yet stopped."""
-    HEAP = "heap"
-    PARKED = "parked"
-    HOLDING = "holding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +40,13 @@ class Item:
         "evaluated_generation",
         "group",
         "holder",
+        "holding",
         "order",
-        "place",
         "priority",
         "progress",
         "queue",
         "queue_timestamp_us",
+        "shelf",
         "status",
         "workload",
     )
@@ -66,8 +56,11 @@ class Item:
         self.status = status
         self.queue: Queue | None = None
         """The ClusterQueue of its LocalQueue, when both exist and the LocalQueue is not stopped."""
-        self.place = Place.NOWHERE
         self.group: Group | None = None
+        self.shelf: Shelf | None = None
+        """Where it waits; None when it does not."""
+        self.holding = False
+        """Whether it holds quota, be it booked or of a queue that is not there."""
         self.holder: Holder | None = None
         self.priority = 0
         """Effective priority."""
@@ -75,6 +68,12 @@ class Item:
         self.order: Order = (0, 0, "", "")
         self.progress: ScanProgress | None = None
         self.evaluated_generation = 0
+
+    @property
+    def place(self) -> Place:
+        if self.shelf is not None:
+            return self.shelf.place
+        return Place.HOLDING if self.holding else Place.NOWHERE
 
     def __repr__(self) -> str:
         return f"<{self.workload.key} {self.place.value}>"

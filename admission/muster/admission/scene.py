@@ -25,6 +25,8 @@ class Scene:
     """Holders that earlier rounds of this decision have admitted."""
     evicting: Mapping[Holder, None] = field(default_factory=dict)
     """Holders that earlier rounds of this decision have chosen as victims."""
+    leavers: Mapping[Queue, list[Holder]] = field(default_factory=dict)
+    """The same by queue and rank, together with those that were leaving before."""
     gone: Mapping[Holder, None] = field(default_factory=dict)
     """Holders to be imagined away; their usage is out of `view` already."""
 
@@ -44,8 +46,5 @@ class Scene:
 
     def leaving(self, queue: Queue) -> list[Holder]:
         """Return the queue's holders that are being evicted, by rank."""
-        if not self.evicting and not self.gone:
-            return queue.evicting
-        chosen = [holder for holder in self.evicting if holder.queue is queue]
-        everyone = sorted([*queue.evicting, *chosen], key=by_rank) if chosen else queue.evicting
-        return [holder for holder in everyone if holder not in self.gone]
+        leaving = self.leavers.get(queue, queue.evicting)
+        return [holder for holder in leaving if holder not in self.gone] if self.gone else leaving

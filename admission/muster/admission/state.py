@@ -28,10 +28,10 @@ from muster.admission.conditions import (
 from muster.admission.config import Config
 from muster.admission.eligibility import selects
 from muster.admission.objects import QueueingStrategy, StopPolicy
-from muster.admission.pending import Shape
+from muster.admission.pending import Place, Shape
 from muster.admission.plan import Admit, Aside, CyclePlan, Preempt, Requeue, Wait
 from muster.admission.quota import BOOKED, book_all, release_all
-from muster.admission.records import Holder, Item, Place, Queue, Tree
+from muster.admission.records import Holder, Item, Queue, Tree
 
 
 class State:
@@ -363,12 +363,10 @@ class State:
             and queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO
         )
         if (resting or failed) and not unconditionally:
-            item.place = Place.PARKED
             queue.pending.park(item, shape)
             item.evaluated_generation = queue.generation
         else:
-            item.place = Place.HEAP
-            queue.pending.push(item, shape)
+            queue.pending.push(item, shape, ready=self._may_return(item, queue, now_us))
             self._stir(queue)
         self._note(queue)
 
@@ -383,7 +381,6 @@ class State:
             queue.pending.remove(item)
             self._note(queue)
             self._stir(queue)
-        item.place = Place.NOWHERE
 
     def _forget_marks(self, item: Item) -> None:
         if item.queue is not None:
@@ -419,7 +416,7 @@ class State:
         """Book the quota that a workload's status says it holds."""
         admission = item.status.admission
         assert admission is not None
-        item.place = Place.HOLDING
+        item.holding = True
         queue = self.queues.get(admission.cluster_queue)
         if queue is None:
             self._unbooked.setdefault(admission.cluster_queue, {})[item] = None
@@ -456,11 +453,11 @@ class State:
             release_all(BOOKED, holder.usage)
             queue.generation += 1
             self._stir(queue)
-            item.place = Place.NOWHERE
+            item.holding = False
         elif item.place is Place.HOLDING:
             assert item.status.admission is not None
             self._unbooked.get(item.status.admission.cluster_queue, {}).pop(item, None)
-            item.place = Place.NOWHERE
+            item.holding = False
         else:
             self._unqueue(item)
 
@@ -535,9 +532,7 @@ class State:
             return
         if wait.aside is Aside.GROUP_PARKED:
             assert item.group is not None
-            for moved in queue.pending.fail(item.group):
-                moved.place = Place.PARKED
-                moved.evaluated_generation = queue.generation
+            queue.pending.fail(item.group)
         else:
             self._park(item, queue)
         self._note(queue)
@@ -547,7 +542,6 @@ class State:
         shape = self._shape(item)
         queue.pending.remove(item)
         queue.pending.park(item, shape)
-        item.place = Place.PARKED
         self._note(queue)
 
     def _calm(self, plan: CyclePlan) -> None:
@@ -592,19 +586,20 @@ class State:
 
     def _sweep_queue(self, queue: Queue, now_us: int) -> None:
         def may_return(item: Item) -> bool:
-            namespace = self.namespaces.get(item.workload.namespace)
-            return (
-                namespace is not None
-                and selects(queue.spec.namespace_selector, namespace.labels)
-                and self.backoff_is_over(item, now_us)
-            )
+            return self._may_return(item, queue, now_us)
 
-        moved = queue.pending.sweep(may_return)
-        for item in moved:
-            item.place = Place.HEAP
-        if moved:
+        if queue.pending.sweep(may_return):
             self._stir(queue)
         self._note(queue)
+
+    def _may_return(self, item: Item, queue: Queue, now_us: int) -> bool:
+        """Whether a workload that was set aside may come back to the heap when swept."""
+        namespace = self.namespaces.get(item.workload.namespace)
+        return (
+            namespace is not None
+            and selects(queue.spec.namespace_selector, namespace.labels)
+            and self.backoff_is_over(item, now_us)
+        )
 
     def _check_activity(self, queue: Queue) -> None:
         queue.inactive_reason = why_inactive(
