@@ -11,6 +11,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
+
 class Clock:
     """The current instant and everything planned for later ones."""
 

@@ -7,11 +7,13 @@ start to the end of the job or to its eviction; an evicted job has another run l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from muster.admission.plan import Grant
-from muster.queue.simulation.scenario import Scenario
+from muster.queue.simulation.experiment import Experiment
 
 
 class Ending(StrEnum):
@@ -29,7 +31,7 @@ class Run:
     """One stay of a job on its quota."""
 
     job: int
-    """Index into `Scenario.jobs`."""
+    """Index into `Experiment.jobs`."""
     cluster_queue: str
     started_us: int
     grants: tuple[Grant, ...]
@@ -45,9 +47,20 @@ class Run:
         return self.ended_us - self.started_us
 
 
+class Wait(NamedTuple):
+    """A stretch of time in which a job wanted to run and did not."""
+
+    job: int
+    cluster_queue: str
+    since_us: int
+    until_us: int
+    started: bool
+    """Whether a start ended it, rather than the end of the simulation."""
+
+
 @dataclass(kw_only=True)
 class History:
-    scenario: Scenario
+    experiment: Experiment
     runs: list[Run] = field(default_factory=list)
     """In the order of their starts."""
     ended_us: int = 0
@@ -58,10 +71,31 @@ class History:
     finished: int = 0
     evictions: int = 0
     """Runs that ended by eviction."""
-    deactivated: int = 0
-    """Jobs that were given up: too many retries, or out of time."""
+    given_up: dict[int, None] = field(default_factory=dict)
+    """Jobs that were deactivated, by index: too many retries, or out of time."""
     cycles: int = 0
     """Decisions made."""
     rounds: int = 0
     engine_ns: int = 0
     """Time spent deciding and applying decisions, measured; the only figure here that varies."""
+
+    def runs_by_job(self) -> list[list[Run]]:
+        """Return the runs of each job, in the order of `Experiment.jobs`."""
+        runs: list[list[Run]] = [[] for _ in self.experiment.jobs]
+        for run in self.runs:
+            runs[run.job].append(run)
+        return runs
+
+    def waits(self) -> Iterator[Wait]:
+        """Yield every wait, job by job; a wait that ends at once is one too."""
+        for index, runs in enumerate(self.runs_by_job()):
+            job = self.experiment.jobs[index]
+            since_us = job.workload.created_us
+            if since_us > self.ended_us:
+                continue
+            queue = self.experiment.queue_of(job.workload)
+            for run in runs:
+                yield Wait(index, queue, since_us, run.started_us, started=True)
+                since_us = run.ended_us
+            if not runs or (runs[-1].ending is Ending.EVICTED and index not in self.given_up):
+                yield Wait(index, queue, since_us, self.ended_us, started=False)

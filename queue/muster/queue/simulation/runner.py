@@ -1,10 +1,11 @@
 """
-Run a scenario: jobs arrive, are decided about, start, finish, are evicted and come back.
+Run an experiment: jobs arrive, are decided about, start, finish, are evicted and come back.
 
 The engine is asked whenever something has happened, and time stands still meanwhile; with
 `charge_engine_time` the measured time of every decision passes on the virtual clock instead, as it
-would in a cluster. Everything a Workload goes through is a step of `lifecycle`; the runner only plays
-the job behind it. Without `charge_engine_time` the same scenario always gives the same history.
+would in a cluster. Everything a Workload goes through is a step of `lifecycle`; the runner only
+plays the job behind it. Unless engine time is charged, the same experiment always gives the same
+history.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from muster.admission.lifecycle import Effect, Phase
 from muster.admission.plan import Admit, CyclePlan, Grant, Preempt
 from muster.admission.state import State
 from muster.queue.simulation.clock import Clock
+from muster.queue.simulation.experiment import Experiment, SimulatedJob
 from muster.queue.simulation.history import Ending, History, Run
-from muster.queue.simulation.scenario import Scenario, SimulatedJob
 
 DECISIONS_PER_JOB_MAX: Final = 100
 """Decisions in a row, per job, that may go by without anything happening: more is a livelock."""
@@ -33,7 +34,7 @@ US_PER_S: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run a scenario."""
+    """How to run an experiment."""
 
     charge_engine_time: bool = False
     grace_us: int = 0
@@ -64,25 +65,25 @@ class Runner:
 
     def __init__(
         self,
-        scenario: Scenario,
-        options: Options = Options(),  # noqa: B008 - frozen
+        experiment: Experiment,
+        options: Options = Options(),
         *,
         observe: Observer | None = None,
         stopwatch_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self.history = History(scenario=scenario)
+        self.history = History(experiment=experiment)
         self._options = options
         self._observe = observe
         self._stopwatch_ns = stopwatch_ns
         self._owed_ns = 0
         """Engine time measured but too short to have moved the clock."""
-        self._config = _effective(scenario)
+        self._config = _effective(experiment)
         self._state = State(self._config)
-        self._clock = Clock(scenario.start_us)
+        self._clock = Clock(experiment.start_us)
         self._jobs: dict[str, _Job] = {}
-        for event in scenario.objects:
-            self._state.apply(event, scenario.start_us)
-        for index, spec in enumerate(scenario.jobs):
+        for event in experiment.setup:
+            self._state.apply(event, experiment.start_us)
+        for index, spec in enumerate(experiment.jobs):
             job = self._jobs[spec.workload.key] = _Job(index, spec, spec.workload)
             self._clock.plan(spec.workload.created_us, self._arrive, job)
 
@@ -233,7 +234,7 @@ class Runner:
         )
         if Effect.DEACTIVATE in effects:
             job.workload = replace(job.workload, active=False)
-            self.history.deactivated += 1
+            self.history.given_up[job.index] = None
             status, effects = lifecycle.step(
                 job.workload, status, lifecycle.Deactivated(), now_us=now_us, config=self._config
             )
@@ -264,8 +265,8 @@ class Runner:
             self._watch_deadline(job)
 
 
-def _effective(scenario: Scenario) -> Config:
+def _effective(experiment: Experiment) -> Config:
     """Leave out the time-out of pods where no pod can be late: it could never come."""
-    if any(job.ready_after_us for job in scenario.jobs):
-        return scenario.config
-    return replace(scenario.config, pods_ready=None)
+    if any(job.ready_after_us for job in experiment.jobs):
+        return experiment.config
+    return replace(experiment.config, pods_ready=None)

@@ -1,1 +1,1 @@
-"""Jobs from recorded or generated traces: everything that becomes a `Scenario` but manifests."""
+"""Jobs from recorded or generated traces: everything that becomes an `Experiment` but manifests."""

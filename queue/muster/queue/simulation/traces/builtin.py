@@ -3,8 +3,8 @@ The built-in traces: the synthetic load that Kueue's scheduler benchmark puts on
 
 *baseline* is 5 cohorts of 6 ClusterQueues with 500 jobs each, *large-scale* 10 cohorts of 100 with
 50. Each ClusterQueue owns 20 CPUs, may borrow 100 more, takes back what it lent from anybody and
-preempts lower priority in its own queue. Its jobs come in three streams, side by side, in all queues
-at once: small ones often, large ones seldom, the larger the more important.
+preempts lower priority in its own queue. Its jobs come in three streams, side by side and in all
+queues at once: small ones often, large ones seldom, the larger the more important.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from muster.admission import events, objects
 from muster.admission.amounts import FlavorResource
 from muster.admission.config import Config
-from muster.queue.simulation.scenario import Scenario, SimulatedJob
+from muster.queue.simulation.experiment import Experiment, SimulatedJob
 
 FLAVOR: Final = "default"
 CPU: Final = "cpu"
@@ -80,7 +80,7 @@ NEEDS_TOPOLOGY: Final = ("tas",)
 """Traces that Kueue's benchmark has too, but that need topology-aware placement."""
 
 
-def builtin(name: str) -> Scenario:
+def builtin(name: str) -> Experiment:
     """Return a built-in trace; KeyError if there is none of that name."""
     load = LOADS[name]
     queues = [
@@ -90,10 +90,10 @@ def builtin(name: str) -> Scenario:
     ]
     jobs = [job for _, queue in queues for job in _jobs(queue, load.streams)]
     jobs.sort(key=lambda job: job.workload.created_us)  # stable: queue by queue at one instant
-    return Scenario(
+    return Experiment(
         title=name,
         config=Config(),
-        objects=(
+        setup=(
             events.NamespaceSeen(objects.Namespace(name="default")),
             events.FlavorSeen(objects.ResourceFlavor(name=FLAVOR)),
             *(event for cohort, queue in queues for event in _queue(cohort, queue)),

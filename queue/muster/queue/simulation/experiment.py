@@ -1,7 +1,7 @@
 """
 What a simulation starts from: objects of a cluster, and jobs with an arrival and a run time.
 
-Manifests and traces both become a `Scenario`; the runner knows of no other input.
+Manifests and traces both become an `Experiment`; the runner knows of no other input.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class SimulatedJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
+class Experiment:
     """Everything a simulation needs; `jobs` in the order of arrival."""
 
     title: str
     config: Config
-    objects: tuple[events.Event, ...]
+    setup: tuple[events.Event, ...]
     """Queues, cohorts, flavors and so on, there from the start."""
     jobs: tuple[SimulatedJob, ...]
     start_us: int = 0
@@ -48,7 +48,7 @@ class Scenario:
     def cluster_queues(self) -> dict[str, objects.ClusterQueue]:
         return {
             event.cluster_queue.name: event.cluster_queue
-            for event in self.objects
+            for event in self.setup
             if isinstance(event, events.ClusterQueueSeen)
         }
 
@@ -56,7 +56,7 @@ class Scenario:
     def cohorts(self) -> dict[str, objects.Cohort]:
         return {
             event.cohort.name: event.cohort
-            for event in self.objects
+            for event in self.setup
             if isinstance(event, events.CohortSeen)
         }
 
@@ -64,7 +64,7 @@ class Scenario:
     def local_queues(self) -> dict[str, objects.LocalQueue]:
         return {
             event.local_queue.key: event.local_queue
-            for event in self.objects
+            for event in self.setup
             if isinstance(event, events.LocalQueueSeen)
         }
 
@@ -75,6 +75,8 @@ class Scenario:
 
     def nominal(self) -> Iterator[tuple[str, FlavorResource, int]]:
         """Yield (owner, pair, amount) for every nominal quota of a ClusterQueue or Cohort."""
-        for owner in (*self.cluster_queues.values(), *self.cohorts.values()):
-            for pair, quota in owner.quotas.items():
-                yield owner.name, pair, quota.nominal
+        owned = [(name, queue.quotas) for name, queue in self.cluster_queues.items()]
+        owned += [(name, cohort.quotas) for name, cohort in self.cohorts.items()]
+        for name, quotas in owned:
+            for pair, quota in quotas.items():
+                yield name, pair, quota.nominal
