@@ -7,7 +7,7 @@ that nobody here interprets; a name that no version of Kubernetes knows is still
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
@@ -168,6 +168,18 @@ class LabelSelectorRequirement(ApiModel):
         if self.operator in ("Exists", "DoesNotExist") and self.values:
             problems.add(("values",), f"must be empty for operator {self.operator}")
 
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with `labels` meets the requirement."""
+        match self.operator:
+            case "In":
+                return labels.get(self.key) in self.values
+            case "NotIn":
+                return labels.get(self.key) not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+
 
 class LabelSelector(ApiModel):
     """All parts must hold; an empty selector selects everything."""
@@ -176,3 +188,8 @@ class LabelSelector(ApiModel):
     """Labels with exactly these values."""
     match_expressions: Annotated[Items[LabelSelectorRequirement], ATOMIC_LIST] = ()
     """Requirements on labels."""
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with `labels` is selected."""
+        exact = all(labels.get(key) == value for key, value in self.match_labels.items())
+        return exact and all(each.matches(labels) for each in self.match_expressions)

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import ValidationError
-
 from muster.queue.api import v1beta1
 from muster.queue.api.batch import Job
 from muster.queue.api.cluster_queue import ClusterQueue
@@ -26,6 +24,7 @@ from muster.queue.api.kueue import (
     WorkloadPriorityClass,
 )
 from muster.queue.api.problems import Trust, did_you_mean, shown
+from muster.queue.api.schema import read
 from muster.queue.api.workload import Workload
 
 ApiObject: TypeAlias = (
@@ -133,14 +132,7 @@ def parse_object(document: Mapping[str, Any], *, stored: bool = False) -> ApiObj
     """
     current = v1beta1.upgrade(dict(document)).document
     model = kind_of(current).model
-    context = Trust.STORED if stored else None
-    try:
-        return model.model_validate(current, context=context)
-    except ValidationError as error:
-        if not any(details["input"] is None for details in error.errors(include_context=False)):
-            raise
-    # An empty value in YAML is null, which the API takes for an absent field.
-    return model.model_validate(_without_nulls(current), context=context)
+    return read(model, current, context=Trust.STORED if stored else None)
 
 
 def kind_of(document: Mapping[str, Any]) -> Kind:
@@ -171,11 +163,3 @@ def kind_of(document: Mapping[str, Any]) -> Kind:
         f"{api_version} has no kind {shown(kind)}."
         + (did_you_mean(kind, known) or f" Known here: {', '.join(known)}.")
     )
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value

@@ -184,6 +184,31 @@ class StatusModel(ApiModel):
     model_config = ConfigDict(extra="ignore")
 
 
+Model = TypeVar("Model", bound=ApiModel)
+
+
+def read(model: type[Model], document: Mapping[str, Any], *, context: object = None) -> Model:
+    """
+    Return `document` as a `model`. Raises pydantic's ValidationError.
+
+    Null counts as absent, as in the API: it is what YAML makes of a field that is left empty.
+    """
+    try:
+        return model.model_validate(document, context=context)
+    except ValidationError as error:
+        if not any(details["input"] is None for details in error.errors(include_context=False)):
+            raise
+    return model.model_validate(_without_nulls(document), context=context)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
 # --- Containers ----------------------------------------------------------------------------------
 
 Items = Annotated[tuple[T, ...], Strict(strict=False)]
