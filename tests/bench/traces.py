@@ -1,0 +1,130 @@
+"""
+The peer's benchmark traces, played by the runner of `muster simulate`.
+
+With engine time charged, the measured time of every decision passes on the virtual clock; arrivals,
+run times and evictions cost nothing. In free time decisions cost nothing either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from time import process_time_ns
+
+from muster.queue.simulation.report import Report, report_of
+from muster.queue.simulation.runner import Options, Runner
+from muster.queue.simulation.traces.builtin import LOADS, builtin
+from tests.bench.measure import Result, Row, Scale, Stopwatch, Unavailable, Unit, settled_heap
+
+NS_PER_S = 1_000_000_000
+US_PER_S = 1_000_000
+EXCLUDED = "arrivals, ends, evictions; explanations, writing anything to an API server"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace, and the peer's figures on it."""
+
+    name: str
+    makespan_s: tuple[float, float]
+    makespan_target_s: float
+    admissions_per_s: float
+    small_until_us: int
+    """Where to stop when the inputs are to be small."""
+
+
+BASELINE = Trace("baseline", (118.6, 118.6), 70, 2_478, 1_500_000)
+TRACES = (
+    BASELINE,
+    Trace("large-scale", (10.8, 10.8), 6, 3_263, 100_000),
+    Trace("tas", (94, 142), 70, 716, 1_500_000),
+)
+
+
+def rows(scale: Scale) -> list[Row]:
+    return [
+        *(row for trace in TRACES for row in _charged_rows(trace, scale)),
+        Row(
+            name="trace-baseline-evictions",
+            what="trace baseline, free time: evicted and done again",
+            unit=Unit.EVICTIONS,
+            peer=(5_910, 5_910),
+            target=300,
+            excluded="nothing: it is a count, the same in every run",
+            measure=partial(evictions, trace=BASELINE, until_us=_until_us(BASELINE, scale)),
+        ),
+    ]
+
+
+def _charged_rows(trace: Trace, scale: Scale) -> tuple[Row, Row]:
+    until_us = _until_us(trace, scale)
+    return (
+        Row(
+            name=f"trace-{trace.name}",
+            what=f"trace {trace.name}, engine time charged: makespan",
+            unit=Unit.SECONDS_OF_TRACE,
+            peer=trace.makespan_s,
+            target=trace.makespan_target_s,
+            excluded=EXCLUDED,
+            measure=partial(makespan, trace=trace, until_us=until_us, runs=scale.runs),
+        ),
+        Row(
+            name=f"trace-{trace.name}-rate",
+            what=f"trace {trace.name}: admissions per second of engine time",
+            unit=Unit.PER_SECOND,
+            peer=(trace.admissions_per_s,) * 2,
+            target=trace.admissions_per_s,
+            excluded=EXCLUDED,
+            measure=partial(rate, trace=trace, until_us=until_us, runs=scale.runs),
+        ),
+    )
+
+
+def _until_us(trace: Trace, scale: Scale) -> int | None:
+    return None if scale.full else trace.small_until_us
+
+
+def makespan(watch: Stopwatch, *, trace: Trace, until_us: int | None, runs: int) -> Result:
+    reports = [_played(trace.name, until_us, run, watch) for run in range(runs)]
+    working = [100 * figures.working_share for r in reports if (figures := r.dominant) is not None]
+    return Result(
+        tuple(report.makespan_us / US_PER_S for report in reports),
+        {"finished": min(report.history.finished for report in reports)},
+        f"{median(working):.1f} % of the quota working",
+    )
+
+
+def rate(watch: Stopwatch, *, trace: Trace, until_us: int | None, runs: int) -> Result:
+    histories = [_played(trace.name, until_us, run, watch).history for run in range(runs)]
+    return Result(
+        tuple(history.admitted * NS_PER_S / history.engine_ns for history in histories),
+        {"admitted": min(history.admitted for history in histories)},
+    )
+
+
+def evictions(watch: Stopwatch, *, trace: Trace, until_us: int | None) -> Result:
+    history = _play(trace.name, Options(until_us=until_us), watch).history
+    counts = {"admitted": history.admitted, "finished": history.finished}
+    return Result((history.evictions,), counts)
+
+
+_REPORTS: dict[tuple[str, int | None, int], Report] = {}
+
+
+def _played(name: str, until_us: int | None, run: int, watch: Stopwatch) -> Report:
+    """Play a trace with engine time charged, once for the two rows that ask for this run."""
+    key = name, until_us, run
+    if key not in _REPORTS:
+        options = Options(charge_engine_time=True, until_us=until_us)
+        _REPORTS[key] = _play(name, options, watch)
+    return _REPORTS[key]
+
+
+def _play(name: str, options: Options, watch: Stopwatch) -> Report:
+    if name not in LOADS:
+        raise Unavailable(f"Trace {name} needs topology-aware placement, which is not there yet.")
+    runner = Runner(builtin(name), options, stopwatch_ns=process_time_ns)
+    with settled_heap(), watch:
+        runner.run()
+    return report_of(runner.history)
