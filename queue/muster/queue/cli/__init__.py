@@ -1,37 +1,49 @@
 """The `muster` command: parses arguments, calls the library, prints; it decides nothing.
 
-Each sub-command is a module of its own here, with a click command called `command`. It is imported
-when it is run, so that `muster --help` answers at once.
+Sub-commands import what they need when they run, so that `muster --help` answers at once.
 """
 
 from importlib import import_module
+from typing import Final, NamedTuple
 
 import click
 
-COMMANDS = {
-    "simulate": "Play jobs through the engine on a virtual clock and tell what happens.",
+
+class Lazy(NamedTuple):
+    """A sub-command that is imported when somebody calls it."""
+
+    module: str
+    help: str
+
+
+COMMANDS: Final = {
+    "plan": Lazy("muster.queue.cli.plan", "Show what would be decided about manifests now."),
+    "simulate": Lazy(
+        "muster.queue.cli.simulate", "Play jobs on a virtual clock and tell what happens."
+    ),
 }
-"""What each sub-command is for, in the order in which they are shown."""
+"""Sub-commands by name; each module has the command under the same name."""
 
 
-class Commands(click.Group):
-    """The sub-commands of the table, imported on demand."""
+class LazyGroup(click.Group):
+    """A group whose help is known without importing its commands."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        command = getattr(import_module(COMMANDS[name].module), name)
+        assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, COMMANDS[name].help) for name in sorted(COMMANDS)])
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="muster-queue", prog_name="muster")
 def main() -> None:
     """Queue, admit and explain batch jobs on Kubernetes."""

@@ -1,6 +1,4 @@
-"""
-`muster simulate`: reads its input, runs it, and shows the result in the form that was asked for.
-"""
+"""`muster simulate`: reads its input, runs it, shows the result in the form that was asked for."""
 
 from __future__ import annotations
 
@@ -15,11 +13,11 @@ from muster.queue.simulation.runner import Options, Runner
 from muster.queue.simulation.traces.builtin import builtin
 
 
-@click.command("simulate")
+@click.command(short_help="Play jobs on a virtual clock and tell what happens.")
 @click.option("--trace")
 @click.option("--charge-engine-time", is_flag=True)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
-def command(trace: str, charge_engine_time: bool, output: str) -> None:
+def simulate(*, trace: str, charge_engine_time: bool, output: str) -> None:
     """Play jobs through the engine on a virtual clock and tell what happens."""
     experiment = builtin(trace)
     runner = Runner(experiment, Options(charge_engine_time=charge_engine_time))
