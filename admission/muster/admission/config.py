@@ -56,6 +56,8 @@ class Config:
     ignore_undeclared_resources: bool = False
     """quotaCheckStrategy IgnoreUndeclared: a requested resource without quota is not counted."""
     pods_ready: PodsReadyPolicy | None = PodsReadyPolicy()
+    patience_s: int = 30
+    """A victim that is expected to end within this time is left to finish; 0 stops it at once."""
     gates: Gates = Gates()
     rounds_max: int | None = None
     """Rounds of one decision; 1 reproduces the peer's cycle, None goes on until nothing moves."""

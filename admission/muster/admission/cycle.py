@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muster.admission.assign import Mode
+from muster.admission.checks import SECOND_US
 from muster.admission.conditions import NoQuotaReason
 from muster.admission.nominate import Entry, nominate, renominate
 from muster.admission.objects import PreemptionPolicy, QueueingStrategy
@@ -82,14 +83,15 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
 
 
 def _merged(earlier: Decision | None, later: Decision) -> Decision:
-    """Keep every eviction: a preemptor may add victims from round to round."""
+    """Keep what was asked of victims in earlier rounds: it is asked only once."""
     if not isinstance(earlier, Preempt):
         return later
     if not isinstance(later, Preempt):
         return earlier
-    known = {eviction.workload for eviction in later.evictions}
-    kept = tuple(e for e in earlier.evictions if e.workload not in known)
-    return replace(later, evictions=kept + later.evictions)
+    asked = {eviction.workload: eviction for eviction in earlier.evictions}
+    asked |= {e.workload: e for e in later.evictions if not e.already_asked}
+    fresh = {e.workload: e for e in later.evictions}
+    return replace(later, evictions=tuple({**fresh, **asked}.values()))
 
 
 class _Round:
@@ -207,17 +209,24 @@ class _Round:
 
     def _preempt(self, entry: Entry) -> None:
         self._book(entry)
+        patience_us = self._outlook.config.patience_s * SECOND_US
+        asked_before = dict(self._outlook.evicting)
+        ending: dict[Holder, int] = {}
         for victim in entry.victims:
             holder = victim.holder
             self._victims[holder] = None
             release_all(self._freed, holder.usage)
-            if not holder.evicting and holder not in self._outlook.evicting:
+            end_us = holder.ends_by_us(self._outlook.now_us, patience_us) if patience_us else None
+            if end_us is not None:
+                ending[holder] = end_us
+            elif not holder.evicting and holder not in self._outlook.evicting:
                 self._outlook.evict(holder)
                 self.moved = True
         self._await_victims(entry)
         self._outlook.progress[entry.item] = None
         aside = self._settle_place(entry, Requeue.PENDING_PREEMPTION)
-        self.decisions[entry.item.workload.key] = preempt(entry, aside, self._outlook.usage)
+        decision = preempt(entry, aside, ending, asked_before, self._outlook.usage)
+        self.decisions[entry.item.workload.key] = decision
 
     def _await_victims(self, entry: Entry) -> None:
         sticky = entry.queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO

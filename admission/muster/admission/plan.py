@@ -96,6 +96,8 @@ class Eviction:
     amounts: tuple[Grant, ...]
     already_asked: bool = False
     """It was being evicted before; nothing is to be written."""
+    ends_by_us: int | None = None
+    """It is left to finish, which is expected by this time; nothing is to be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,11 @@ from muster.admission import objects
 from muster.admission.cohorts import QueueNode
 from muster.admission.pending import Group, Order, Pending, Place, Shape, Shelf
 from muster.admission.quota import Cell
+from muster.admission.runs import RunRecord
+
+
+SHAPES_MAX = 1000
+"""Shapes whose run times a queue remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Item:
 class Holder:
     """A reservation of quota: a possible victim."""
 
-    __slots__ = ("evicting", "fresh", "item", "pairs", "queue", "rank", "usage")
+    __slots__ = ("evicting", "fresh", "item", "pairs", "queue", "rank", "reserved_us", "runs", "usage")
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class Holder:
         *,
         evicting: bool,
         fresh: bool = False,
+        runs: RunRecord | None = None,
     ) -> None:
         self.item = item
         self.queue = queue
@@ -100,9 +106,20 @@ class Holder:
         self.pairs = {cell.pair: amount for cell, amount in usage}
         self.rank = (item.priority, -reserved_us, item.workload.uid, item.workload.key)
         """Who goes first among victims: lower priority, then later reserved, then smaller UID."""
+        self.reserved_us = reserved_us
+        self.runs = runs
+        """What is known of such workloads in this queue."""
         self.evicting = evicting
         self.fresh = fresh
         """Reserved by the decision being made, so not running yet."""
+
+    def ends_by_us(self, now_us: int, patience_us: int) -> int | None:
+        """Return when it is expected to have ended, if that is within the patience; else None."""
+        expected = None if self.runs is None else self.runs.expected_us
+        if expected is None or self.evicting:
+            return None
+        end = self.reserved_us + expected
+        return end if now_us <= end <= now_us + patience_us else None
 
     def __repr__(self) -> str:
         return f"<Holder {self.item.workload.key}>"
@@ -120,6 +137,7 @@ class Queue(QueueNode):
         "holders",
         "inactive_reason",
         "pending",
+        "runs",
         "spec",
         "tree",
     )
@@ -133,6 +151,8 @@ class Queue(QueueNode):
         self.holders: list[Holder] = []
         """Running workloads by rank; those being evicted are in `evicting` instead."""
         self.evicting: list[Holder] = []
+        self.runs: dict[Shape, RunRecord] = {}
+        """Runs that have ended, by shape."""
         self.tree = Tree()
 
     def respecify(self, spec: objects.ClusterQueue) -> None:
@@ -141,6 +161,15 @@ class Queue(QueueNode):
         self.weight = spec.weight
         self.group_of = {name: group for group in spec.groups for name in group.resources}
         self.pending.forget_requests()
+
+    def runs_of(self, shape: Shape) -> RunRecord:
+        """Return the record of a shape; the oldest is forgotten when there are too many."""
+        found = self.runs.get(shape)
+        if found is None:
+            if len(self.runs) >= SHAPES_MAX:
+                del self.runs[next(iter(self.runs))]
+            found = self.runs[shape] = RunRecord()
+        return found
 
     def add_holder(self, holder: Holder) -> None:
         insort(self.evicting if holder.evicting else self.holders, holder, key=by_rank)

@@ -55,7 +55,7 @@ class State:
         self._to_sweep: dict[Queue, None] = {}
         self._stirred: dict[Tree, None] = {}
         self._alarms: list[tuple[int, str]] = []
-        """(instant, workload key) at which a back-off ends."""
+        """(instant, workload key) at which a back-off ends, or patience with victims does."""
 
     # --- The door --------------------------------------------------------------------------------
 
@@ -74,6 +74,11 @@ class State:
         self._sweep(now_us)
         for tree in [tree for tree in self._stirred if not tree.ready]:
             del self._stirred[tree]
+
+    @property
+    def next_alarm_us(self) -> int | None:
+        """When `TimePassed` will next be worth reporting, if nothing else happens before."""
+        return self._alarms[0][0] if self._alarms else None
 
     # --- What decisions read ---------------------------------------------------------------------
 
@@ -258,6 +263,8 @@ class State:
             item.workload, item.status = workload, status
             return
         held = item.holder
+        if held is not None and held.runs is not None and status.is_true(FINISHED):
+            held.runs.note(now_us - held.reserved_us)
         if held is not None and _same_reservation(item, workload, status):
             item.workload, item.status = workload, status
             return
@@ -406,9 +413,13 @@ class State:
         while self._alarms and self._alarms[0][0] <= now_us:
             _, key = heappop(self._alarms)
             item = self.items.get(key)
-            if item is not None and item.place is Place.PARKED:
+            if item is None or item.queue is None:
+                continue
+            if item.place is Place.PARKED:
                 self._unqueue(item)
                 self._queue_up(item, now_us)
+            elif item.place is Place.HEAP:
+                self._stir(item.queue)
 
     # --- Holding quota ---------------------------------------------------------------------------
 
@@ -438,6 +449,7 @@ class State:
             tuple((queue.cell(pair), amount) for pair, amount in amounts.items()),
             reserved.since_us,
             evicting=item.status.is_true(EVICTED),
+            runs=queue.runs_of(self._shape(item)) if self.config.patience_s else None,
         )
         queue.add_holder(item.holder)
         book_all(BOOKED, item.holder.usage)
@@ -499,7 +511,9 @@ class State:
             if victim is None or victim.workload.uid != eviction.uid or victim.holder is None:
                 continue
             holder = victim.holder
-            if not holder.evicting:
+            if eviction.ends_by_us is not None:
+                heappush(self._alarms, (eviction.ends_by_us + 1, item.workload.key))
+            elif not holder.evicting:
                 self._step(victim, lifecycle.Preempted(eviction.reason), now_us)
                 holder.queue.drop_holder(holder)
                 holder.evicting = True

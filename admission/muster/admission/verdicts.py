@@ -6,7 +6,7 @@ Numbers are read here, once, while the usage they refer to is at hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from muster.admission import objects
 from muster.admission.assign import Attempt, Mode
@@ -24,7 +24,7 @@ from muster.admission.plan import (
     Wait,
 )
 from muster.admission.quota import Usage, UsageView
-from muster.admission.records import ScanProgress
+from muster.admission.records import Holder, ScanProgress
 from muster.admission.victims import Victim
 
 
@@ -58,14 +58,29 @@ def admit(entry: Entry, admission: objects.Admission, view: UsageView) -> Admit:
     )
 
 
-def preempt(entry: Entry, aside: Aside, view: UsageView) -> Preempt:
+def preempt(
+    entry: Entry,
+    aside: Aside,
+    ending: Mapping[Holder, int],
+    asked_before: Mapping[Holder, None],
+    view: UsageView,
+) -> Preempt:
+    """
+    Return the decision to take quota back.
+
+    `ending` are victims that are left to finish, with the instants by which they should have;
+    `asked_before` those that earlier rounds asked to leave.
+    """
     workload = entry.item.workload
     return Preempt(
         workload=workload.key,
         uid=workload.uid,
         cluster_queue=entry.queue.name,
         priority=entry.item.priority,
-        evictions=tuple(_eviction(victim) for victim in entry.victims),
+        evictions=tuple(
+            _eviction(victim, ending.get(victim.holder), victim.holder in asked_before)
+            for victim in entry.victims
+        ),
         grants=_grants(entry.usage, view),
         level=entry.level,
         aside=aside,
@@ -108,7 +123,7 @@ def _grants(usage: Usage, view: UsageView) -> tuple[Grant, ...]:
     )
 
 
-def _eviction(victim: Victim) -> Eviction:
+def _eviction(victim: Victim, ends_by_us: int | None, asked_before: bool) -> Eviction:
     holder = victim.holder
     return Eviction(
         workload=holder.item.workload.key,
@@ -120,7 +135,8 @@ def _eviction(victim: Victim) -> Eviction:
             Grant(flavor=cell.pair.flavor, resource=cell.pair.resource, amount=amount)
             for cell, amount in holder.usage
         ),
-        already_asked=holder.evicting,
+        already_asked=holder.evicting or asked_before,
+        ends_by_us=ends_by_us,
     )
 
 
