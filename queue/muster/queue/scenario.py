@@ -131,9 +131,9 @@ def _load(state: State, models: Sequence[ApiObject], now_us: int) -> None:
     their back-off over or not.
     """
     world = structure(models)
-    rules = PodRules()
+    rules, birth = PodRules(), workloads.Birth()
     seen = [
-        events.WorkloadSeen(workloads.workload(model, rules), workloads.status(model.status))
+        events.WorkloadSeen(workloads.workload(model, rules, birth), workloads.status(model.status))
         for model in models
         if isinstance(model, Workload)
     ]

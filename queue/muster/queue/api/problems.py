@@ -136,7 +136,17 @@ def unknown_field(name: str, known: Iterable[str]) -> str:
 
 def describe(error: ValidationError, model: type[BaseModel]) -> tuple[Problem, ...]:
     """Return what is wrong with an object that was read as `model`, field by field."""
-    return tuple(_problem(details, model) for details in error.errors(include_url=False))
+    found = error.errors(include_url=False)
+    places = [details["loc"] for details in found]
+    return tuple(_problem(details, model) for details in found if not _follows(details, places))
+
+
+def _follows(details: ErrorDetails, places: Iterable[Location]) -> bool:
+    """Whether a list only seems too short, because entries of it are wrong."""
+    place = details["loc"]
+    return details["type"] == "too_short" and any(
+        len(other) > len(place) and other[: len(place)] == place for other in places
+    )
 
 
 def path_of(location: Location) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from muster.admission import objects, requests
 from muster.queue.api.core import LimitRange, LimitRangeItem, RuntimeClass
@@ -61,31 +62,32 @@ def overheads(models: Iterable[RuntimeClass]) -> dict[str, requests.Quantities]:
     return {m.metadata.name: _nanos(m.overhead.pod_fixed) for m in models if m.overhead}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pods:
-    """A pod spec as the engine sees it, apart from the number of pods."""
+class Gang(NamedTuple):
+    """A pod set, and why its pods cannot run in their namespace, if so."""
 
-    requests: tuple[tuple[str, int], ...]
-    node_selector: tuple[tuple[str, str], ...]
-    affinity: tuple[objects.NodeTerm, ...] | None
-    tolerations: tuple[objects.Toleration, ...]
-    shape: str
+    pod_set: objects.PodSet
     problem: str | None
-    """Why such a pod cannot run in its namespace."""
 
 
-def pods(spec: PodSpec, namespace: str, rules: PodRules) -> Pods:
-    """Return what a pod of a namespace asks for and where it may run."""
+def gang(skeleton: objects.PodSet, spec: PodSpec, namespace: str, rules: PodRules) -> Gang:
+    """Return a pod set whose name, counts and topology are given, with what its pods ask for."""
     ranges = rules.limit_ranges.get(namespace, requests.LimitRanges())
     template = requests.adjusted(_template(spec), ranges, rules.overheads)
-    return Pods(
+    problem = requests.problem(template, ranges)
+    pod_set = replace(
+        skeleton,
         requests=requests.effective_requests(template, rules.counting),
         node_selector=tuple(sorted(spec.node_selector.items())),
         affinity=_required_terms(spec.affinity),
         tolerations=tolerations(spec.tolerations),
         shape=_shape(spec, template),
-        problem=requests.problem(template, ranges),
     )
+    return Gang(pod_set, problem and f"pod set {skeleton.name!r}: {problem}")
+
+
+def topology_text(request: Mapping[str, Any]) -> str:
+    """Return a topologyRequest, as the API writes it, as the text that stands for it."""
+    return json.dumps(request, sort_keys=True)
 
 
 def _template(spec: PodSpec) -> requests.PodTemplate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import orjson
+from dataclasses import dataclass
 
 from muster.admission import objects
 from muster.queue.api import assignments
@@ -16,61 +16,57 @@ from muster.queue.api.workload import (
     Workload,
     WorkloadStatus,
 )
-from muster.queue.translate.pods import PodRules, pods
+from muster.queue.translate.pods import PodRules, gang, topology_text
 
 
-def workload(
-    model: Workload, rules: PodRules, *, uid: str = "", created_us: int = 0
-) -> objects.Workload:
-    """
-    Return what a Workload asks for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Birth:
+    """What an API server adds to an object that is created; used where none has seen it yet."""
 
-    `uid` and `created_us` stand in where the object was not created by an API server yet.
-    """
+    uid: str = ""
+    created_us: int = 0
+
+
+def workload(model: Workload, rules: PodRules, birth: Birth) -> objects.Workload:
+    """Return what a Workload asks for."""
     metadata, spec = model.metadata, model.spec
     namespace = metadata.namespace or "default"
-    found = [pods(pod_set.template.spec, namespace, rules) for pod_set in spec.pod_sets]
-    flaws = [
-        f"pod set {pod_set.name!r}: {each.problem}"
-        for pod_set, each in zip(spec.pod_sets, found, strict=True)
-        if each.problem
+    gangs = [
+        gang(
+            objects.PodSet(
+                name=pod_set.name,
+                count=pod_set.count,
+                min_count=pod_set.min_count,
+                topology=_topology(pod_set.topology_request),
+            ),
+            pod_set.template.spec,
+            namespace,
+            rules,
+        )
+        for pod_set in spec.pod_sets
     ]
     created = metadata.creation_timestamp
     return objects.Workload(
         namespace=namespace,
         name=metadata.name,
-        uid=metadata.uid or uid,
+        uid=metadata.uid or birth.uid,
         local_queue=spec.queue_name or "",
-        created_us=created_us if created is None else parse_timestamp(created),
-        pod_sets=tuple(
-            objects.PodSet(
-                name=pod_set.name,
-                count=pod_set.count,
-                min_count=pod_set.min_count,
-                requests=each.requests,
-                node_selector=each.node_selector,
-                affinity=each.affinity,
-                tolerations=each.tolerations,
-                topology=_topology(pod_set.topology_request),
-                shape=each.shape,
-            )
-            for pod_set, each in zip(spec.pod_sets, found, strict=True)
-        ),
+        created_us=birth.created_us if created is None else parse_timestamp(created),
+        pod_sets=tuple(each.pod_set for each in gangs),
         priority=spec.priority or 0,
         priority_boost=_boost(metadata.annotations.get(PRIORITY_BOOST_ANNOTATION, "")),
         active=spec.active,
         generation=metadata.generation,
-        gated_by=_gates(metadata.annotations.get(GATED_BY_ANNOTATION, "")),
+        gated_by=gates(metadata.annotations.get(GATED_BY_ANNOTATION, "")),
         max_execution_s=spec.maximum_execution_time_seconds,
-        problem="; ".join(flaws) or None,
+        problem="; ".join(each.problem for each in gangs if each.problem) or None,
     )
 
 
 def _topology(request: PodSetTopologyRequest | None) -> str | None:
     if request is None:
         return None
-    wanted = request.model_dump(by_alias=True, exclude_defaults=True)
-    return orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS).decode()
+    return topology_text(request.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
 def _boost(text: str) -> int:
@@ -81,7 +77,8 @@ def _boost(text: str) -> int:
         return 0
 
 
-def _gates(text: str) -> tuple[str, ...]:
+def gates(text: str) -> tuple[str, ...]:
+    """Return the names in an admission-gated-by annotation."""
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
