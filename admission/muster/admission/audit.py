@@ -379,6 +379,11 @@ def _of_node(node: Node, figures: _Figures) -> Iterator[str]:
         yield from _differ(f"whether {node.name} has a cell", pair in node.cells, wanted=True)
     for pair, cell in node.cells.items():
         yield from _of_cell(cell, node, pair, figures)
+    yield from _of_shares(node, figures)
+
+
+def _of_shares(node: Node, figures: _Figures) -> Iterator[str]:
+    """What fair shares are computed from."""
     resources: dict[str, list[Cell]] = {}
     for pair, cell in node.cells.items():
         if figures.declared(node, pair):
@@ -388,8 +393,8 @@ def _of_node(node: Node, figures: _Figures) -> Iterator[str]:
     yield from _differ(f"order of resources of {node.name}", list(found), sorted(resources))
     if isinstance(node, CohortNode) and node._lendable is not None:
         lendable: dict[str, int] = {}
-        for pair in root.cells:
-            if figures.declared(root, pair):
+        for pair in node.root.cells:
+            if figures.declared(node.root, pair):
                 most = figures.potential(node, pair)
                 lendable[pair.resource] = plus(lendable.get(pair.resource, 0), most)
         yield from _differ(f"what {node.name} could lend", node._lendable, lendable)

@@ -51,6 +51,7 @@ class Node:
             found = self.cells[pair] = Cell(self, pair)
             if self.parent is not None and not self.cyclic:
                 found.parent = self.parent.cell(pair)
+                self.parent.forget_derived()
             found.derive(0)
             found.derive_potential()
         return found
@@ -64,7 +65,7 @@ class Node:
 
 
 class CohortNode(Node):
-    __slots__ = ("_lendable", "cohorts", "declared", "queues")
+    __slots__ = ("_children_with", "_lendable", "cohorts", "declared", "queues")
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -73,6 +74,16 @@ class CohortNode(Node):
         self.queues: dict[str, QueueNode] = {}
         self.cohorts: dict[str, CohortNode] = {}
         self._lendable: dict[str, int] | None = None
+        self._children_with: dict[FlavorResource, list[tuple[Node, Cell]]] = {}
+
+    def children_with(self, pair: FlavorResource) -> list[tuple[Node, Cell]]:
+        """Return the children that have a cell of the pair, with that cell."""
+        found = self._children_with.get(pair)
+        if found is None:
+            children: list[Node] = [*self.cohorts.values(), *self.queues.values()]
+            found = [(child, child.cells[pair]) for child in children if pair in child.cells]
+            self._children_with[pair] = found
+        return found
 
     def lendable(self, resource: str) -> int:
         """Return how much of a resource this cohort could lend at the most, over all flavors."""
@@ -85,8 +96,9 @@ class CohortNode(Node):
             self._lendable = totals
         return self._lendable.get(resource, 0)
 
-    def forget_lendable(self) -> None:
+    def forget_derived(self) -> None:
         self._lendable = None
+        self._children_with.clear()
 
 
 class QueueNode(Node):
@@ -245,7 +257,7 @@ def _derive_tree(root: Node) -> None:
             cell.derive_potential()
         node.resources = _declared_by_resource(node)
         if isinstance(node, CohortNode):
-            node.forget_lendable()
+            node.forget_derived()
 
 
 def _derive_node(node: Node, root: Node) -> None:

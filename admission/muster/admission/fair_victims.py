@@ -21,11 +21,11 @@ from muster.admission.records import Holder, Item, Queue
 from muster.admission.scene import Scene
 from muster.admission.shares import Share, borrows, share
 from muster.admission.victims import (
+    Legal,
     Requests,
     Victim,
     VictimReason,
     fits,
-    may_be_evicted,
     spare_superfluous,
 )
 
@@ -200,11 +200,11 @@ class _FairSearch:
 
     def _candidates_of(self, queue: Queue, policy: PreemptionPolicy) -> _Candidates:
         scene = self._scene
+        legal = Legal(policy, self._preemptor, self._pairs)
         return _Candidates(
             queue,
             chain.from_iterable(
-                may_be_evicted(iter(holders), policy, self._preemptor, self._pairs)
-                for holders in (scene.leaving(queue), scene.running(queue))
+                legal.all_of(holders) for holders in (scene.leaving(queue), scene.running(queue))
             ),
         )
 

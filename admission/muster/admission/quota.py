@@ -16,13 +16,13 @@ more than the node's own quota.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from muster.admission.amounts import INFINITE, FlavorResource, minus, plus
 
 if TYPE_CHECKING:
-    from muster.admission.cohorts import Node
+    from muster.admission.cohorts import CohortNode, Node
 
 Usage = Iterable[tuple["Cell", int]]
 """Amounts by cell of one ClusterQueue."""
@@ -116,14 +116,15 @@ BOOKED: UsageView = _Booked()
 class Imagined(dict[Cell, int]):
     """Changes laid over another usage; costs what was changed, and is simply dropped."""
 
-    __slots__ = ("below",)
+    __slots__ = ("_below",)
 
     def __init__(self, below: UsageView) -> None:
         super().__init__()
-        self.below = below
+        #: None for what is booked: reading that straight from the cell is the hot path.
+        self._below = None if below is BOOKED else below
 
     def __missing__(self, cell: Cell) -> int:
-        return self.below[cell]
+        return cell.used if self._below is None else self._below[cell]
 
 
 # --- Changing usage ------------------------------------------------------------------------------
@@ -230,6 +231,18 @@ def exceeds_nominal(view: UsageView, node: Node, pairs: Iterable[FlavorResource]
         if cell is not None and view[cell] > cell.subtree:
             return True
     return False
+
+
+def children_above_nominal(
+    view: UsageView, cohort: CohortNode, pairs: Sequence[FlavorResource]
+) -> Iterable[Node]:
+    """Return the children of a cohort that use more than they own of at least one of the pairs."""
+    found: dict[Node, None] = {}
+    for pair in pairs:
+        for child, cell in cohort.children_with(pair):
+            if view[cell] > cell.subtree:
+                found[child] = None
+    return found
 
 
 def path_to_root(cell: Cell) -> Iterator[Cell]:

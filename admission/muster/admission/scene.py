@@ -7,9 +7,8 @@ is a new scene over the same state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from heapq import merge
 
 from muster.admission.config import Config
 from muster.admission.quota import UsageView
@@ -34,14 +33,14 @@ class Scene:
         """Return the scene in which `holders` are gone and `view` is the usage."""
         return replace(self, gone={**self.gone, **holders}, view=view)
 
-    def running(self, queue: Queue) -> Iterator[Holder]:
-        """Yield the queue's holders that nobody has asked to leave, by rank."""
-        holders: Iterator[Holder] = iter(queue.holders)
+    def running(self, queue: Queue) -> list[Holder]:
+        """Return the queue's holders that nobody has asked to leave, by rank."""
+        holders = queue.holders
         fresh = self.fresh.get(queue)
         if fresh:
-            holders = merge(holders, fresh, key=by_rank)
-        if self.evicting or self.gone:
-            return (h for h in holders if h not in self.evicting and h not in self.gone)
+            holders = sorted([*holders, *fresh], key=by_rank)
+        if self.gone or queue in self.leavers:
+            return [h for h in holders if h not in self.evicting and h not in self.gone]
         return holders
 
     def leaving(self, queue: Queue) -> list[Holder]:

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
-from heapq import merge
-from itertools import chain
+from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 from muster.admission.amounts import FlavorResource
@@ -28,11 +27,12 @@ from muster.admission.quota import (
     UsageView,
     available,
     book_all,
+    children_above_nominal,
     exceeds_nominal,
     locally_available,
     release_all,
 )
-from muster.admission.records import Holder, Item, Queue, by_rank
+from muster.admission.records import Holder, Item, Queue
 from muster.admission.scene import Scene
 
 
@@ -54,28 +54,46 @@ Requests = Sequence[tuple[Cell, int]]
 # --- Rules of both searches ----------------------------------------------------------------------
 
 
-def may_be_evicted(
-    holders: Iterator[Holder],
-    policy: PreemptionPolicy,
-    preemptor: Item,
-    pairs: Sequence[FlavorResource],
-) -> Iterator[Holder]:
-    """Yield those holders, given by rank, that a policy lets the preemptor take."""
-    if policy is PreemptionPolicy.NEVER:
-        return
-    priority = preemptor.priority
-    for holder in holders:
-        if policy is not PreemptionPolicy.ANY:
-            item = holder.item
-            if item.priority > priority:
-                return  # by rank: everybody after this one is more important still
-            if item.priority == priority and (
-                policy is PreemptionPolicy.LOWER_PRIORITY
-                or preemptor.queue_timestamp_us >= item.queue_timestamp_us
-            ):
-                continue
-        if any(pair in holder.pairs for pair in pairs):
-            yield holder
+class Legal:
+    """Which holders a policy lets the preemptor take, for the cells that lack quota."""
+
+    __slots__ = ("_pairs", "_policy", "_priority", "_timestamp_us")
+
+    def __init__(
+        self, policy: PreemptionPolicy, preemptor: Item, pairs: Sequence[FlavorResource]
+    ) -> None:
+        self._policy = policy
+        self._priority = preemptor.priority
+        self._timestamp_us = preemptor.queue_timestamp_us
+        self._pairs = pairs
+
+    def next_index(self, holders: Sequence[Holder], start: int) -> int:
+        """Return the index of the next legal holder of a list by rank, or -1."""
+        policy = self._policy
+        if policy is PreemptionPolicy.NEVER:
+            return -1
+        for index in range(start, len(holders)):
+            holder = holders[index]
+            if policy is not PreemptionPolicy.ANY:
+                item = holder.item
+                if item.priority > self._priority:
+                    return -1  # by rank: everybody after this one is more important still
+                if item.priority == self._priority and (
+                    policy is PreemptionPolicy.LOWER_PRIORITY
+                    or self._timestamp_us >= item.queue_timestamp_us
+                ):
+                    continue
+            for pair in self._pairs:
+                if pair in holder.pairs:
+                    return index
+        return -1
+
+    def all_of(self, holders: Sequence[Holder]) -> Iterator[Holder]:
+        """Yield the legal holders of a list by rank."""
+        index = self.next_index(holders, 0)
+        while index >= 0:
+            yield holders[index]
+            index = self.next_index(holders, index + 1)
 
 
 def fits(view: UsageView, requests: Requests, *, borrowing: bool) -> bool:
@@ -116,13 +134,6 @@ class _Source(NamedTuple):
     """Whether the preemptor's side of the meeting point could hold the request by itself."""
 
 
-class _Candidate(NamedTuple):
-    holder: Holder
-    reason: VictimReason
-    source: _Source | None
-    only_without_borrowing: bool
-
-
 def find_victims(
     scene: Scene,
     preemptor: Item,
@@ -159,6 +170,8 @@ class _ClassicalSearch:
         self._preempting = preempting
         self._requests = requests
         self._policy = queue.spec.preemption
+        self._own = Legal(self._policy.within_cluster_queue, preemptor, self._pairs)
+        self._foreign = Legal(self._policy.reclaim_within_cohort, preemptor, self._pairs)
         sources = list(self._sources())
         self._hierarchical = [source for source in sources if source.hierarchical]
         self._others = [source for source in sources if not source.hierarchical]
@@ -176,17 +189,12 @@ class _ClassicalSearch:
         return (True, False) if hierarchical else (False, True)
 
     def attempt(self, *, borrowing: bool) -> tuple[Victim, ...]:
+        """Take victims in order until the requests fit; then spare those not needed."""
         view = Imagined(self._scene.view)
         taken: list[Victim] = []
-        for candidate in self._candidates():
-            source = candidate.source
-            if source is not None:
-                if borrowing and candidate.only_without_borrowing:
-                    continue
-                if not all(exceeds_nominal(view, n, self._pairs) for n in source.above_nominal):
-                    continue
-            release_all(view, candidate.holder.usage)
-            taken.append(Victim(candidate.holder, candidate.reason))
+        for holder, reason in self._victims(view, borrowing=borrowing):
+            release_all(view, holder.usage)
+            taken.append(Victim(holder, reason))
             if fits(view, self._requests, borrowing=borrowing):
                 fit = partial(fits, requests=self._requests, borrowing=borrowing)
                 return spare_superfluous(view, taken, fit)
@@ -200,92 +208,92 @@ class _ClassicalSearch:
             return
         view = self._scene.view
         advantage = all(view[cell] + amount <= cell.subtree for cell, amount in self._requests)
-        rest = [
-            (cell.parent, max(0, amount - locally_available(view, cell)))
-            for cell, amount in self._requests
-        ]
+        rest = _rest(view, self._requests)
         visited: Node = self._queue
         for ancestor in self._queue.ancestors():
-            yield from self._below(ancestor, visited, (), hierarchical=advantage)
-            here = [(cell, amount) for cell, amount in rest if cell is not None]
-            if all(view[cell] + amount <= cell.subtree for cell, amount in here):
+            yield from self._below(ancestor, visited, hierarchical=advantage)
+            if all(view[cell] + amount <= cell.subtree for cell, amount in rest):
                 advantage = True
-            rest = [
-                (cell.parent, max(0, amount - locally_available(view, cell)))
-                for cell, amount in here
-            ]
+            rest = _rest(view, rest)
             visited = ancestor
 
-    def _below(
-        self, top: CohortNode, visited: Node, path: tuple[Node, ...], *, hierarchical: bool
-    ) -> Iterator[_Source]:
-        view = self._scene.view
-        stack: list[tuple[CohortNode, tuple[Node, ...]]] = [(top, path)]
+    def _below(self, top: CohortNode, visited: Node, *, hierarchical: bool) -> Iterator[_Source]:
+        view, pairs = self._scene.view, self._pairs
+        stack: list[tuple[CohortNode, tuple[Node, ...]]] = [(top, ())]
         while stack:
             cohort, path = stack.pop()
-            for queue in cohort.queues.values():
-                if (
-                    queue is not self._queue
-                    and queue.active
-                    and exceeds_nominal(view, queue, self._pairs)
-                ):
-                    assert isinstance(queue, Queue)
-                    yield _Source(queue, (queue, *path), hierarchical)
-            for child in cohort.cohorts.values():
-                if child is not visited and exceeds_nominal(view, child, self._pairs):
+            for child in children_above_nominal(view, cohort, pairs):
+                if child is visited:
+                    continue
+                if isinstance(child, CohortNode):
                     stack.append((child, (child, *path)))
+                elif isinstance(child, Queue) and child.active:
+                    yield _Source(child, (child, *path), hierarchical)
+
+    def _any(self, sources: list[_Source]) -> bool:
+        """Whether any other queue of the list has somebody who may be evicted."""
+        scene, legal = self._scene, self._foreign
+        return any(
+            legal.next_index(holders, 0) >= 0
+            for source in sources
+            for holders in (scene.leaving(source.queue), scene.running(source.queue))
+        )
 
     # Enumerating
 
-    def _candidates(self) -> Iterator[_Candidate]:
-        for holders in (self._scene.leaving, self._scene.running):
-            yield from self._from_others(holders, self._hierarchical)
-            yield from self._from_others(holders, self._others)
-            own = may_be_evicted(
-                iter(holders(self._queue)),
-                self._policy.within_cluster_queue,
-                self._preemptor,
-                self._pairs,
-            )
-            for holder in own:
-                yield _Candidate(holder, VictimReason.IN_CLUSTER_QUEUE, None, False)
+    def _victims(
+        self, view: UsageView, *, borrowing: bool
+    ) -> Iterator[tuple[Holder, VictimReason]]:
+        """Yield whom to take next; `view` shows the usage after those taken so far."""
+        for holders_of in (self._scene.leaving, self._scene.running):
+            yield from self._of_others(holders_of, self._hierarchical, view, borrowing=borrowing)
+            yield from self._of_others(holders_of, self._others, view, borrowing=borrowing)
+            for holder in self._own.all_of(holders_of(self._queue)):
+                yield holder, VictimReason.IN_CLUSTER_QUEUE
 
-    def _from_others(
-        self, holders: Callable[[Queue], Iterator[Holder] | list[Holder]], sources: list[_Source]
-    ) -> Iterator[_Candidate]:
-        if not sources:
-            return
-        by_queue = {source.queue: source for source in sources}
-        streams = [self._of(holders, source) for source in sources]
-        for holder in merge(*streams, key=by_rank) if len(streams) > 1 else streams[0]:
-            source = by_queue[holder.queue]
-            while_borrowing = not source.hierarchical and self._may_borrow_against(holder)
-            yield _Candidate(
-                holder,
-                VictimReason.IN_COHORT_RECLAIM_WHILE_BORROWING
-                if while_borrowing
-                else VictimReason.IN_COHORT_RECLAMATION,
-                source,
-                only_without_borrowing=not source.hierarchical and not while_borrowing,
-            )
+    def _of_others(
+        self,
+        holders_of: Callable[[Queue], list[Holder]],
+        sources: list[_Source],
+        view: UsageView,
+        *,
+        borrowing: bool,
+    ) -> Iterator[tuple[Holder, VictimReason]]:
+        """Merge the candidates of several queues by rank, dropping queues that fall to nominal."""
+        legal = self._foreign
+        merged: list[tuple[tuple[int, int, str, str], int, int, list[Holder]]] = []
+        for number, source in enumerate(sources):
+            holders = holders_of(source.queue)
+            index = legal.next_index(holders, 0) if holders else -1
+            if index >= 0:
+                merged.append((holders[index].rank, number, index, holders))
+        heapify(merged)
+        while merged:
+            _, number, index, holders = merged[0]
+            source = sources[number]
+            # Evictions only lower usage: who is at nominal now stays out for good.
+            if not all(exceeds_nominal(view, node, self._pairs) for node in source.above_nominal):
+                heappop(merged)
+                continue
+            holder = holders[index]
+            reason = self._reason(source, holder, borrowing=borrowing)
+            if reason is not None:
+                yield holder, reason
+            index = legal.next_index(holders, index + 1)
+            if index >= 0:
+                heapreplace(merged, (holders[index].rank, number, index, holders))
+            else:
+                heappop(merged)
 
-    def _of(
-        self, holders: Callable[[Queue], Iterator[Holder] | list[Holder]], source: _Source
-    ) -> Iterator[Holder]:
-        return may_be_evicted(
-            iter(holders(source.queue)),
-            self._policy.reclaim_within_cohort,
-            self._preemptor,
-            self._pairs,
-        )
-
-    def _any(self, sources: list[_Source]) -> bool:
-        streams = (
-            self._of(holders, source)
-            for source in sources
-            for holders in (self._scene.leaving, self._scene.running)
-        )
-        return next(chain.from_iterable(streams), None) is not None
+    def _reason(
+        self, source: _Source, holder: Holder, *, borrowing: bool
+    ) -> VictimReason | None:
+        """Return as what a candidate of another queue is taken; None if it must not be."""
+        if source.hierarchical:
+            return VictimReason.IN_COHORT_RECLAMATION
+        if self._may_borrow_against(holder):
+            return VictimReason.IN_COHORT_RECLAIM_WHILE_BORROWING
+        return None if borrowing else VictimReason.IN_COHORT_RECLAMATION
 
     def _may_borrow_against(self, holder: Holder) -> bool:
         """Whether the preemptor may take this one even if it borrows itself."""
@@ -296,3 +304,12 @@ class _ClassicalSearch:
         if priority >= self._preemptor.priority:
             return False
         return policy.borrow_max_priority is None or priority <= policy.borrow_max_priority
+
+
+def _rest(view: UsageView, requests: Requests) -> list[tuple[Cell, int]]:
+    """Return what is left for the parents to provide, after what each cell keeps at home."""
+    return [
+        (cell.parent, max(0, amount - locally_available(view, cell)))
+        for cell, amount in requests
+        if cell.parent is not None
+    ]
