@@ -41,6 +41,8 @@ class Run:
     """Why it was evicted: the reason of Preempted or Evicted."""
     preemptor: str = ""
     """For whom it was evicted, a workload key."""
+    evicted_us: int = -1
+    """When it was asked to leave; it ended once it had stopped."""
 
     @property
     def duration_us(self) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from muster.admission import events, lifecycle, objects
+from muster.admission.conditions import EVICTED
 from muster.admission.config import Config
 from muster.admission.cycle import decide
 from muster.admission.errors import InvariantError
@@ -52,12 +53,10 @@ class _Job:
     spec: SimulatedJob
     workload: objects.Workload
     run: Run | None = None
-    evicted_for: tuple[str, str] = ("", "")
-    """(reason, preemptor) of the eviction under way."""
 
 
-Observer = Callable[[int, CyclePlan], None]
-"""Told of every plan, and of the instant it took effect."""
+Observer = Callable[[int, CyclePlan, State], None]
+"""Told of every plan, with the instant it took effect and the state after it, only to be read."""
 
 
 class Runner:
@@ -104,12 +103,23 @@ class Runner:
                         f"after {idle_decisions} decisions at {clock.now_us} us the engine still "
                         f"asks for another"
                     )
-            elif clock.next_us is None or (until_us is not None and clock.next_us > until_us):
-                break
             else:
-                clock.advance(clock.next_us)
+                next_us = self._next_us()
+                if next_us is None or (until_us is not None and next_us > until_us):
+                    break
+                clock.advance(next_us)
+                if next_us != clock.next_us:
+                    self._state.apply(events.TimePassed(), next_us)
+                    undecided = True
         self._close(clock.now_us if until_us is None else min(clock.now_us, until_us))
         return self.history
+
+    def _next_us(self) -> int | None:
+        """Return the next instant at which something happens, or the engine wants to be asked."""
+        planned_us, alarm_us = self._clock.next_us, self._state.next_alarm_us
+        if planned_us is None or alarm_us is None or planned_us <= alarm_us:
+            return planned_us
+        return max(alarm_us, self._clock.now_us)
 
     # --- Deciding --------------------------------------------------------------------------------
 
@@ -133,7 +143,7 @@ class Runner:
                 case _:
                     pass
         if self._observe is not None:
-            self._observe(clock.now_us, plan)
+            self._observe(clock.now_us, plan, state)
         return not plan.exhausted
 
     def _charge(self, spent_ns: int) -> None:
@@ -157,10 +167,10 @@ class Runner:
 
     def _preempt(self, preempt: Preempt) -> None:
         for eviction in preempt.evictions:
-            if not eviction.already_asked:
-                victim = self._jobs[eviction.workload]
-                victim.evicted_for = (eviction.reason, preempt.workload)
-                self._stop_later(victim)
+            if not eviction.already_asked and eviction.ends_by_us is None:
+                self._stop_later(
+                    self._jobs[eviction.workload], eviction.reason, preempt.workload
+                )
 
     # --- The job behind a Workload ---------------------------------------------------------------
 
@@ -183,21 +193,18 @@ class Runner:
     def _finish(self, job: _Job, run: Run) -> None:
         if job.run is not run:
             return  # it was evicted before it got here
-        lifecycle.step(
-            job.workload,
-            self._status(job),
-            lifecycle.JobFinished(),
-            now_us=self._clock.now_us,
-            config=self._config,
-        )
+        self._step(job, lifecycle.JobFinished())
         self._end_run(job, Ending.FINISHED)
         self.history.finished += 1
-        # Finished Workloads are of no further interest: as in a cluster that deletes them at once.
+        # As in a cluster that deletes finished Workloads at once: they are of no further interest.
         self._state.apply(events.WorkloadGone(job.workload.key), self._clock.now_us)
 
-    def _stop_later(self, job: _Job) -> None:
-        assert job.run is not None
-        self._clock.plan(self._clock.now_us + self._options.grace_us, self._stop, job, job.run)
+    def _stop_later(self, job: _Job, reason: str, preemptor: str = "") -> None:
+        """Let the job of a Workload that was evicted stop after its grace period."""
+        run, now_us = job.run, self._clock.now_us
+        assert run is not None
+        run.reason, run.preemptor, run.evicted_us = reason, preemptor, now_us
+        self._clock.plan(now_us + self._options.grace_us, self._stop, job, run)
 
     def _stop(self, job: _Job, run: Run) -> None:
         if job.run is not run:
@@ -211,9 +218,7 @@ class Runner:
         run = job.run
         assert run is not None
         run.ended_us, run.ending = self._clock.now_us, ending
-        if ending is Ending.EVICTED:
-            run.reason, run.preemptor = job.evicted_for
-        job.run, job.evicted_for = None, ("", "")
+        job.run = None
 
     def _close(self, now_us: int) -> None:
         for job in self._jobs.values():
@@ -240,8 +245,7 @@ class Runner:
             )
         self._state.apply(events.WorkloadSeen(job.workload, status), now_us)
         if Effect.STOP_JOB in effects:
-            job.evicted_for = (status.conditions["Evicted"].reason, "")
-            self._stop_later(job)
+            self._stop_later(job, status.conditions[EVICTED].reason)
 
     def _watch_deadline(self, job: _Job) -> None:
         """Have the life cycle's next deadline of the job looked at when it comes."""
