@@ -1,16 +1,18 @@
 """A small cluster for tests: objects go in, decisions come out, jobs end and stop when told to.
 
-Whatever a queue names exists: its flavors, and a LocalQueue of the same name. Workloads are created,
-and reserve quota, in the order in which they are mentioned. After every step the state is audited.
+Whatever a queue names exists: its flavors, and a LocalQueue of the same name. Workloads are created
+in the order in which they are mentioned, and reserve quota in that order. After every step the
+state is audited.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from muster.admission import events, lifecycle
+from muster.admission.amounts import FlavorResource
 from muster.admission.audit import check
-from muster.admission.config import Config, FairStrategy
 from muster.admission.conditions import EVICTED
+from muster.admission.config import Config, FairStrategy
 from muster.admission.cycle import decide
 from muster.admission.objects import (
     AdmissionCheck,
@@ -22,11 +24,10 @@ from muster.admission.objects import (
     Status,
     Workload,
 )
+from muster.admission.pending import Place
 from muster.admission.plan import Admit, CyclePlan, Preempt, Wait
 from muster.admission.quota import Cell
-from muster.admission.amounts import FlavorResource
 from muster.admission.records import Item, Queue
-from muster.admission.pending import Place
 from muster.admission.state import State
 from tests.admission.builders import SECOND_US, a_flavor, a_holder, a_local_queue
 
@@ -49,7 +50,7 @@ class World:
     def apply(self, *happened: events.Event) -> None:
         for event in happened:
             self.state.apply(event, self.now_us)
-            check(self.state)
+            check(self.state, self.now_us)
 
     def see(self, *objects: Object) -> None:
         """Report objects; workloads wait in their queue."""

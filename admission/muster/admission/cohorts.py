@@ -104,10 +104,12 @@ class CohortNode(Node):
 class QueueNode(Node):
     """The part of a ClusterQueue that the tree needs; `state.Queue` adds the rest."""
 
-    __slots__ = ("active", "generation")
+    __slots__ = ("able", "active", "generation")
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        self.able = False
+        """Whether nothing about the queue itself keeps it from being used."""
         self.active = False
         """Whether decisions may use it: only then it counts for heights, heads and candidates."""
         self.generation = 1
@@ -195,6 +197,11 @@ class Forest:
             else:
                 assert isinstance(node, CohortNode)
                 new.cohorts[node.name] = node
+            top, members = _climb(node)
+            if top is None:
+                # At once, not when settling: whoever books until then must not run in circles.
+                for member in members:
+                    _unlink(member)
         if old is not None:
             self._drop_if_empty(old)
 
@@ -243,6 +250,8 @@ def below(top: Node) -> Iterator[Node]:
 def _unlink(node: Node) -> None:
     node.cyclic = True
     node.root = node
+    if isinstance(node, QueueNode):
+        node.active = False
     for cell in node.cells.values():
         cell.parent = None
 
@@ -261,9 +270,11 @@ def _derive_tree(root: Node) -> None:
 
 
 def _derive_node(node: Node, root: Node) -> None:
-    """Recompute limits, subtree quota and (for a cohort) usage and height; children come first."""
+    """Recompute what follows from the limits and the children, which come first."""
     node.root = root
     node.cyclic = False
+    if isinstance(node, QueueNode):
+        node.active = node.able
     children: list[Node] = []
     if isinstance(node, CohortNode):
         children = [*node.cohorts.values(), *node.queues.values()]

@@ -170,11 +170,7 @@ class State:
                 self._unchecked[queue] = None
 
     def _cohort_seen(self, event: events.CohortSeen, _now_us: int) -> None:
-        node = self.forest.declare(event.cohort)
-        for member in below(node):
-            if isinstance(member, Queue):
-                self._request_sweep(member)
-                break  # sweeps are made per tree
+        self.forest.declare(event.cohort)
 
     def _cohort_gone(self, event: events.CohortGone, _now_us: int) -> None:
         self.forest.retract(event.name)
@@ -200,7 +196,6 @@ class State:
         queue = self.queues.pop(event.name, None)
         if queue is None:
             return
-        self._request_sweep_of_others(queue)
         for holder in (*queue.holders, *queue.evicting):
             holder.item.holder = None
             self._unbooked.setdefault(event.name, {})[holder.item] = None
@@ -233,6 +228,7 @@ class State:
         for item in self._of_local_queue.get(local_queue, ()):
             if item.place is not Place.HOLDING:
                 self._unqueue(item)
+                self._forget_marks(item)
                 item.queue = None
 
     def _fill_from(self, local_queue: objects.LocalQueue, now_us: int) -> None:
@@ -268,12 +264,13 @@ class State:
         if held is not None and _same_reservation(item, workload, status):
             item.workload, item.status = workload, status
             return
+        old_queue = item.queue
         self._withdraw(item)
         item.workload, item.status = workload, status
         self._refresh(item)
         self._find_place(item, now_us)
-        if item.place is not Place.HEAP:
-            self._forget_marks(item)
+        if old_queue is not None and (item.place is not Place.HEAP or item.queue is not old_queue):
+            old_queue.pending.forget(item)
         if held is not None or not workload.active or status.is_true(FINISHED):
             self._request_sweep(held.queue if held is not None else self._queue_of(item))
 
@@ -316,7 +313,7 @@ class State:
             or old.conditions.get(EVICTED) != status.conditions.get(EVICTED)
             or old.conditions.get(REQUEUED) != status.conditions.get(REQUEUED)
             or old.requeue_at_us != status.requeue_at_us
-            or status.is_true(QUOTA_RESERVED)
+            or not lifecycle.may_queue(workload, status)
         )
 
     def _shape(self, item: Item) -> Shape:
@@ -362,8 +359,9 @@ class State:
         shape = self._shape(item)
         group = queue.pending.groups.get(shape)
         resting = not self.backoff_is_over(item, now_us)
-        if resting and item.status.requeue_at_us is not None:
-            heappush(self._alarms, (item.status.requeue_at_us, item.workload.key))
+        at_us = item.status.requeue_at_us
+        if at_us is not None and at_us > now_us:
+            heappush(self._alarms, (at_us, item.workload.key))
         failed = (
             group is not None
             and group.failed
@@ -496,12 +494,13 @@ class State:
         self._calm(plan)
 
     def _carry_out_admission(self, item: Item, admit: Admit, now_us: int) -> None:
-        if item.place is Place.HOLDING:
-            return
+        if item.place not in (Place.HEAP, Place.PARKED):
+            return  # something has happened to it since
         self._unqueue(item)
         self._forget_marks(item)
         reserved = lifecycle.QuotaReserved(admit.admission, admit.required_checks)
         self._step(item, reserved, now_us)
+        self._refresh(item)
         item.progress = None
         self._reserve(item)
 
@@ -515,6 +514,7 @@ class State:
                 heappush(self._alarms, (eviction.ends_by_us + 1, item.workload.key))
             elif not holder.evicting:
                 self._step(victim, lifecycle.Preempted(eviction.reason), now_us)
+                self._refresh(victim)
                 holder.queue.drop_holder(holder)
                 holder.evicting = True
                 holder.queue.add_holder(holder)
@@ -585,16 +585,13 @@ class State:
         if queue is not None:
             self._to_sweep[queue] = None
 
-    def _request_sweep_of_others(self, queue: Queue) -> None:
-        for node in below(queue.root):
-            if isinstance(node, Queue) and node is not queue:
-                self._request_sweep(node)
-                return
-
     def _sweep(self, now_us: int) -> None:
         trees = {queue.tree: None for queue in self._to_sweep}
         self._to_sweep.clear()
         for tree in trees:
+            # Heads that stayed in the heap are looked at again, too.
+            tree.stirs += 1
+            self._stirred[tree] = None
             for queue in list(tree.parked):
                 self._sweep_queue(queue, now_us)
 
@@ -619,15 +616,15 @@ class State:
         queue.inactive_reason = why_inactive(
             queue.spec, self.flavors, self.checks, self.topologies
         )
-        active = queue.inactive_reason is None and not queue.cyclic
-        if active != queue.active:
-            queue.active = active
+        able = queue.inactive_reason is None
+        if able is not queue.able:
+            queue.able = able
             self.forest.touch(queue)
-            if active:
+            if able:
                 self._request_sweep(queue)
 
     def _regrow(self, root: Node) -> None:
-        """Give the queues of a tree that was recomputed a fresh index."""
+        """Give the queues of a tree that was recomputed a fresh index, and all work another try."""
         tree = Tree()
         for node in below(root):
             if isinstance(node, Queue):
@@ -636,10 +633,8 @@ class State:
                 old.ready.pop(node, None)
                 old.parked.pop(node, None)
                 node.tree = tree
-                node.active = node.inactive_reason is None and not node.cyclic
                 self._note(node)
-        tree.stirs += 1
-        self._stirred[tree] = None
+                self._request_sweep(node)
 
 
 def _local_queue_of(workload: objects.Workload) -> str:
