@@ -22,9 +22,8 @@ from muster.admission.conditions import NoQuotaReason
 from muster.admission.eligibility import Refusal
 from muster.admission.objects import PreemptionPolicy
 from muster.admission.quota import Cell, Imagined, available, borrowing_level, release_all
-from muster.admission.records import Item, Queue
+from muster.admission.records import Queue, Victim
 from muster.admission.scene import Scene
-from muster.admission.victims import Victim
 
 
 class Mode(IntEnum):
@@ -150,8 +149,8 @@ class Assignment:
         return SEVERITY[worst]
 
 
-FindVictims = Callable[[Scene, Item, Queue, Sequence[Cell], Sequence[tuple[Cell, int]]], tuple[Victim, ...]]
-"""(scene, preemptor, its queue, cells that need evictions, all requests) -> victims, or none."""
+FindVictims = Callable[[Sequence[Cell], Sequence[tuple[Cell, int]]], tuple[Victim, ...]]
+"""(cells that need evictions, all requests) -> victims for the workload at hand, or none."""
 
 NOTHING_FITS = Fitness(Mode.NO_FIT, 0)
 
@@ -162,7 +161,6 @@ class Assigner:
     def __init__(
         self,
         scene: Scene,
-        item: Item,
         queue: Queue,
         find_victims: FindVictims,
         *,
@@ -170,7 +168,6 @@ class Assigner:
         pinned: Sequence[Mapping[str, str]] | None = None,
     ) -> None:
         self._scene = scene
-        self._item = item
         self._queue = queue
         self._find_victims = find_victims
         self._resume = resume
@@ -309,9 +306,7 @@ class Assigner:
             return Rating(cell, asked, free, Fitness(Mode.FIT, level))
         if not (asked <= cell.nominal or short_of_root or self._may_preempt_while_borrowing):
             return Rating(cell, asked, free, NOTHING_FITS)
-        victims = self._find_victims(
-            self._scene, self._item, self._queue, (cell,), ((cell, asked),)
-        )
+        victims = self._find_victims((cell,), ((cell, asked),))
         if not victims:
             return Rating(cell, asked, free, Fitness(Mode.NO_CANDIDATES, level))
         without = Imagined(view)

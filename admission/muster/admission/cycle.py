@@ -230,7 +230,7 @@ class _Round:
 
     def _await_victims(self, entry: Entry) -> None:
         sticky = entry.queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO
-        self._outlook.await_victims(entry.item, sticky=sticky)
+        self._outlook.await_victims(entry.item, entry.victims, sticky=sticky)
 
     def _send_back(self, entry: Entry, requeue: Requeue, reason: NoQuotaReason) -> None:
         item = entry.item

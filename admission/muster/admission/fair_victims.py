@@ -14,17 +14,16 @@ from functools import partial
 from itertools import chain
 
 from muster.admission.cohorts import CohortNode, Node
+from muster.admission.conditions import PreemptionReason
 from muster.admission.config import FairStrategy
 from muster.admission.objects import PreemptionPolicy
 from muster.admission.quota import Cell, Imagined, book_all, exceeds_nominal, release_all
-from muster.admission.records import Holder, Item, Queue
+from muster.admission.records import Holder, Item, Queue, Victim
 from muster.admission.scene import Scene
 from muster.admission.shares import Share, borrows, share
 from muster.admission.victims import (
     Legal,
     Requests,
-    Victim,
-    VictimReason,
     fits,
     spare_superfluous,
 )
@@ -105,12 +104,12 @@ class _FairSearch:
         while (candidates := field.select()) is not None:
             queue = candidates.queue
             if queue is self._queue:
-                reason: VictimReason | None = VictimReason.IN_CLUSTER_QUEUE
+                reason: PreemptionReason | None = PreemptionReason.IN_CLUSTER_QUEUE
                 holder: Holder | None = candidates.pop()
             elif self._within_nominal:
-                reason, holder = VictimReason.IN_COHORT_RECLAMATION, candidates.pop()
+                reason, holder = PreemptionReason.IN_COHORT_RECLAMATION, candidates.pop()
             else:
-                reason = VictimReason.IN_COHORT_FAIR_SHARING
+                reason = PreemptionReason.IN_COHORT_FAIR_SHARING
                 holder = self._fair_victim(candidates, strategy, retry)
             if holder is not None and self._take(holder, reason):
                 return True
@@ -147,11 +146,11 @@ class _FairSearch:
             fair = self.share(mine) < self.share(theirs)
             holder = candidates.pop()
             field.drop(candidates.queue)
-            if fair and self._take(holder, VictimReason.IN_COHORT_FAIR_SHARING):
+            if fair and self._take(holder, PreemptionReason.IN_COHORT_FAIR_SHARING):
                 return True
         return False
 
-    def _take(self, holder: Holder, reason: VictimReason) -> bool:
+    def _take(self, holder: Holder, reason: PreemptionReason) -> bool:
         """Evict in imagination; return whether the workload fits now."""
         self._taken.append(Victim(holder, reason))
         release_all(self._without, holder.usage)

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from muster.admission import fair_victims, victims
-from muster.admission.assign import Assigner, Assignment, FindVictims, Mode
+from muster.admission.assign import Assigner, Assignment, Mode
 from muster.admission.conditions import NoQuotaReason
 from muster.admission.eligibility import selects
 from muster.admission.objects import CheckState
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Requeue
-from muster.admission.quota import Cell
-from muster.admission.records import Item, Queue, ScanProgress
+from muster.admission.quota import Cell, Imagined, release_all
+from muster.admission.records import Item, Queue, ScanProgress, Victim
 from muster.admission.scene import Scene
-from muster.admission.victims import Victim
+from muster.admission.victims import Requests
 
 if TYPE_CHECKING:
     from muster.admission.compile import Request
@@ -114,14 +114,14 @@ def _nominate_in(
     resume: Sequence[Mapping[str, int]],
     pinned: Sequence[Mapping[str, str]] | None,
 ) -> Entry:
-    find = fair_victims.find_victims if scene.config.fair else victims.find_victims
-    assigner = Assigner(scene, item, queue, find, resume=resume, pinned=pinned)
+    search = VictimSearch(scene, item, queue, outlook.awaited(item))
+    assigner = Assigner(scene, queue, search, resume=resume, pinned=pinned)
     counts = state.counts(item)
     request = state.request(item, counts)
     assignment = assigner.assign(request)
-    chosen = _targets(scene, item, queue, assignment, find)
+    chosen = _targets(assignment, search)
     if assignment.mode is not Mode.FIT and not chosen and scene.config.gates.partial_admission:
-        smaller = _partial(state, scene, item, queue, assigner, find)
+        smaller = _partial(state, item, assigner, search)
         if smaller is not None:
             request, assignment, chosen = smaller
     assert item.group is not None
@@ -141,21 +141,46 @@ def _nominate_in(
     )
 
 
-def _targets(
-    scene: Scene, item: Item, queue: Queue, assignment: Assignment, find: FindVictims
-) -> tuple[Victim, ...]:
+class VictimSearch:
+    """Finds victims for one workload in one scene; the same question is answered once."""
+
+    def __init__(
+        self, scene: Scene, item: Item, queue: Queue, awaited: tuple[Victim, ...]
+    ) -> None:
+        self._scene = scene
+        self._item = item
+        self._queue = queue
+        self._awaited = () if any(v.holder in scene.gone for v in awaited) else awaited
+        self._find = fair_victims.find_victims if scene.config.fair else victims.find_victims
+        self._answers: dict[tuple[Cell | int, ...], tuple[Victim, ...]] = {}
+
+    def __call__(self, preempting: Sequence[Cell], requests: Requests) -> tuple[Victim, ...]:
+        question = (*preempting, *(part for request in requests for part in request))
+        found = self._answers.get(question)
+        if found is None:
+            if self._awaited and self._still_enough(requests):
+                found = self._awaited
+            else:
+                found = self._find(self._scene, self._item, self._queue, preempting, requests)
+            self._answers[question] = found
+        return found
+
+    def _still_enough(self, requests: Requests) -> bool:
+        """Whether the victims it waits for already will make enough room once they are gone."""
+        view = Imagined(self._scene.view)
+        for victim in self._awaited:
+            release_all(view, victim.holder.usage)
+        return victims.fits(view, requests, borrowing=True)
+
+
+def _targets(assignment: Assignment, search: VictimSearch) -> tuple[Victim, ...]:
     if assignment.mode is not Mode.PREEMPT:
         return ()
-    return find(scene, item, queue, assignment.preempting, assignment.usage)
+    return search(assignment.preempting, assignment.usage)
 
 
 def _partial(
-    state: State,
-    scene: Scene,
-    item: Item,
-    queue: Queue,
-    assigner: Assigner,
-    find: FindVictims,
+    state: State, item: Item, assigner: Assigner, search: VictimSearch
 ) -> tuple[Request, Assignment, tuple[Victim, ...]] | None:
     """Search for the largest counts, between minimum and full, that fit or fit after evictions."""
     pod_sets = item.workload.pod_sets
@@ -172,7 +197,7 @@ def _partial(
         )
         request = state.request(item, counts)
         assignment = assigner.assign(request)
-        chosen = _targets(scene, item, queue, assignment, find)
+        chosen = _targets(assignment, search)
         if assignment.mode is Mode.FIT or chosen:
             found, high = (request, assignment, chosen), middle
         else:

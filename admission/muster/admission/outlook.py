@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from muster.admission.config import Config
 from muster.admission.pending import Group, Order, Pending, Place
 from muster.admission.quota import BOOKED, Imagined, book_all
-from muster.admission.records import Holder, Item, Queue, ScanProgress, by_rank
+from muster.admission.records import Holder, Item, Queue, ScanProgress, Victim, by_rank
 from muster.admission.scene import Scene
 
 
@@ -29,6 +29,7 @@ class Outlook:
         self.evicting: dict[Holder, None] = {}
         self._leavers: dict[Queue, list[Holder]] = {}
         self.progress: dict[Item, ScanProgress | None] = {}
+        self._awaited: dict[Item, tuple[Victim, ...]] = {}
         self._lines: dict[Queue, _Line] = {}
 
     def scene(self) -> Scene:
@@ -66,9 +67,15 @@ class Outlook:
             self._leavers[queue] = list(queue.evicting)
         insort(self._leavers[queue], holder, key=by_rank)
 
-    def await_victims(self, item: Item, *, sticky: bool) -> None:
+    def awaited(self, item: Item) -> tuple[Victim, ...]:
+        """Return the victims a workload waits for, as long as all of them are still there."""
+        victims = self._awaited.get(item, item.awaited)
+        return victims if all(victim.holder.is_booked for victim in victims) else ()
+
+    def await_victims(self, item: Item, victims: tuple[Victim, ...], *, sticky: bool) -> None:
         """Remember who waits for victims; in BestEffortFIFO it stays in front."""
         assert item.queue is not None
+        self._awaited[item] = victims
         line = self._line(item.queue)
         line.preemptor, line.preemptor_generation = item, item.workload.generation
         if sticky:

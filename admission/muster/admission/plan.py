@@ -15,7 +15,7 @@ from muster.admission.conditions import NoQuotaReason
 from muster.admission.eligibility import Refusal
 from muster.admission.objects import Admission
 from muster.admission.records import ScanProgress
-from muster.admission.victims import VictimReason
+from muster.admission.conditions import PreemptionReason
 
 
 class Requeue(StrEnum):
@@ -91,7 +91,7 @@ class Eviction:
     workload: str
     uid: str
     cluster_queue: str
-    reason: VictimReason
+    reason: PreemptionReason
     priority: int
     amounts: tuple[Grant, ...]
     already_asked: bool = False

@@ -11,9 +11,11 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from muster.admission import objects
 from muster.admission.cohorts import QueueNode
+from muster.admission.conditions import PreemptionReason
 from muster.admission.pending import Group, Order, Pending, Place, Shape, Shelf
 from muster.admission.quota import Cell
 from muster.admission.runs import RunRecord
@@ -42,6 +44,7 @@ class Item:
     """A workload, waiting or running."""
 
     __slots__ = (
+        "awaited",
         "evaluated_generation",
         "group",
         "holder",
@@ -73,6 +76,8 @@ class Item:
         self.order: Order = (0, 0, "", "")
         self.progress: ScanProgress | None = None
         self.evaluated_generation = 0
+        self.awaited: tuple[Victim, ...] = ()
+        """Victims that were chosen for it and had not left when that was decided."""
 
     @property
     def place(self) -> Place:
@@ -82,6 +87,13 @@ class Item:
 
     def __repr__(self) -> str:
         return f"<{self.workload.key} {self.place.value}>"
+
+
+class Victim(NamedTuple):
+    """A reservation that is to be taken back."""
+
+    holder: Holder
+    reason: PreemptionReason
 
 
 class Holder:
@@ -112,6 +124,11 @@ class Holder:
         self.evicting = evicting
         self.fresh = fresh
         """Reserved by the decision being made, so not running yet."""
+
+    @property
+    def is_booked(self) -> bool:
+        """Whether the reservation is still there."""
+        return self.item.holder is self
 
     def ends_by_us(self, now_us: int, patience_us: int) -> int | None:
         """Return when it is expected to have ended, if that is within the patience; else None."""

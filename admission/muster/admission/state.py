@@ -31,7 +31,7 @@ from muster.admission.objects import QueueingStrategy, StopPolicy
 from muster.admission.pending import Place, Shape
 from muster.admission.plan import Admit, Aside, CyclePlan, Preempt, Requeue, Wait
 from muster.admission.quota import BOOKED, book_all, release_all
-from muster.admission.records import Holder, Item, Queue, Tree
+from muster.admission.records import Holder, Item, Queue, Tree, Victim
 
 
 class State:
@@ -502,9 +502,11 @@ class State:
         self._step(item, reserved, now_us)
         self._refresh(item)
         item.progress = None
+        item.awaited = ()
         self._reserve(item)
 
     def _carry_out_preemption(self, item: Item, preempt: Preempt, now_us: int) -> None:
+        awaited: list[Victim] = []
         for eviction in preempt.evictions:
             victim = self.items.get(eviction.workload)
             if victim is None or victim.workload.uid != eviction.uid or victim.holder is None:
@@ -518,11 +520,13 @@ class State:
                 holder.queue.drop_holder(holder)
                 holder.evicting = True
                 holder.queue.add_holder(holder)
+            awaited.append(Victim(holder, eviction.reason))
         if item.place is not Place.HEAP or item.queue is None:
             return
         reason = NoQuotaReason.WAITING_FOR_PREEMPTED_WORKLOADS
         self._step(item, lifecycle.Refused(reason), now_us)
         item.progress = None
+        item.awaited = tuple(awaited)
         item.evaluated_generation = item.queue.generation
         self._mark_preemptor(item, item.queue)
         if preempt.aside is Aside.PARKED:

@@ -24,8 +24,7 @@ from muster.admission.plan import (
     Wait,
 )
 from muster.admission.quota import Usage, UsageView
-from muster.admission.records import Holder, ScanProgress
-from muster.admission.victims import Victim
+from muster.admission.records import Holder, ScanProgress, Victim
 
 
 def admission_of(entry: Entry) -> objects.Admission:

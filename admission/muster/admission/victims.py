@@ -13,13 +13,13 @@ preemptor has the advantage over everything outside that subtree: there it recla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from functools import partial
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 from muster.admission.amounts import FlavorResource
 from muster.admission.cohorts import CohortNode, Node
+from muster.admission.conditions import PreemptionReason
 from muster.admission.objects import PreemptionPolicy
 from muster.admission.quota import (
     Cell,
@@ -32,20 +32,8 @@ from muster.admission.quota import (
     locally_available,
     release_all,
 )
-from muster.admission.records import Holder, Item, Queue
+from muster.admission.records import Holder, Item, Queue, Victim
 from muster.admission.scene import Scene
-
-
-class VictimReason(StrEnum):
-    IN_CLUSTER_QUEUE = "InClusterQueue"
-    IN_COHORT_RECLAMATION = "InCohortReclamation"
-    IN_COHORT_RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
-    IN_COHORT_FAIR_SHARING = "InCohortFairSharing"
-
-
-class Victim(NamedTuple):
-    holder: Holder
-    reason: VictimReason
 
 
 Requests = Sequence[tuple[Cell, int]]
@@ -172,20 +160,24 @@ class _ClassicalSearch:
         self._policy = queue.spec.preemption
         self._own = Legal(self._policy.within_cluster_queue, preemptor, self._pairs)
         self._foreign = Legal(self._policy.reclaim_within_cohort, preemptor, self._pairs)
+        #: Only then may victims be taken on the way to borrowing without an advantage over them.
+        self._may_borrow = self._policy.borrow_within_cohort
+        self._must_borrow = not self._may_borrow and any(
+            scene.view[cell] >= cell.nominal for cell in preempting
+        )
         sources = list(self._sources())
         self._hierarchical = [source for source in sources if source.hierarchical]
         self._others = [source for source in sources if not source.hierarchical]
 
     def attempts(self) -> tuple[bool, ...]:
         """Return whether borrowing is allowed, attempt by attempt."""
+        if self._must_borrow:
+            return (True,)
         hierarchical = self._any(self._hierarchical)
         if not hierarchical and not self._any(self._others):
             return (True,)
-        if self._policy.borrow_within_cohort:
+        if self._may_borrow:
             return (True, False)
-        view = self._scene.view
-        if any(view[cell] >= cell.nominal for cell in self._preempting):
-            return (True,)
         return (True, False) if hierarchical else (False, True)
 
     def attempt(self, *, borrowing: bool) -> tuple[Victim, ...]:
@@ -211,7 +203,8 @@ class _ClassicalSearch:
         rest = _rest(view, self._requests)
         visited: Node = self._queue
         for ancestor in self._queue.ancestors():
-            yield from self._below(ancestor, visited, hierarchical=advantage)
+            if advantage or not self._must_borrow:
+                yield from self._below(ancestor, visited, hierarchical=advantage)
             if all(view[cell] + amount <= cell.subtree for cell, amount in rest):
                 advantage = True
             rest = _rest(view, rest)
@@ -243,13 +236,14 @@ class _ClassicalSearch:
 
     def _victims(
         self, view: UsageView, *, borrowing: bool
-    ) -> Iterator[tuple[Holder, VictimReason]]:
+    ) -> Iterator[tuple[Holder, PreemptionReason]]:
         """Yield whom to take next; `view` shows the usage after those taken so far."""
         for holders_of in (self._scene.leaving, self._scene.running):
             yield from self._of_others(holders_of, self._hierarchical, view, borrowing=borrowing)
-            yield from self._of_others(holders_of, self._others, view, borrowing=borrowing)
+            if self._may_borrow or not borrowing:
+                yield from self._of_others(holders_of, self._others, view, borrowing=borrowing)
             for holder in self._own.all_of(holders_of(self._queue)):
-                yield holder, VictimReason.IN_CLUSTER_QUEUE
+                yield holder, PreemptionReason.IN_CLUSTER_QUEUE
 
     def _of_others(
         self,
@@ -258,7 +252,7 @@ class _ClassicalSearch:
         view: UsageView,
         *,
         borrowing: bool,
-    ) -> Iterator[tuple[Holder, VictimReason]]:
+    ) -> Iterator[tuple[Holder, PreemptionReason]]:
         """Merge the candidates of several queues by rank, dropping queues that fall to nominal."""
         legal = self._foreign
         merged: list[tuple[tuple[int, int, str, str], int, int, list[Holder]]] = []
@@ -287,23 +281,22 @@ class _ClassicalSearch:
 
     def _reason(
         self, source: _Source, holder: Holder, *, borrowing: bool
-    ) -> VictimReason | None:
+    ) -> PreemptionReason | None:
         """Return as what a candidate of another queue is taken; None if it must not be."""
         if source.hierarchical:
-            return VictimReason.IN_COHORT_RECLAMATION
+            return PreemptionReason.IN_COHORT_RECLAMATION
         if self._may_borrow_against(holder):
-            return VictimReason.IN_COHORT_RECLAIM_WHILE_BORROWING
-        return None if borrowing else VictimReason.IN_COHORT_RECLAMATION
+            return PreemptionReason.IN_COHORT_RECLAIM_WHILE_BORROWING
+        return None if borrowing else PreemptionReason.IN_COHORT_RECLAMATION
 
     def _may_borrow_against(self, holder: Holder) -> bool:
         """Whether the preemptor may take this one even if it borrows itself."""
-        policy = self._policy
-        if not policy.borrow_within_cohort:
-            return False
-        priority = holder.item.priority
-        if priority >= self._preemptor.priority:
-            return False
-        return policy.borrow_max_priority is None or priority <= policy.borrow_max_priority
+        priority, limit = holder.item.priority, self._policy.borrow_max_priority
+        return (
+            self._may_borrow
+            and priority < self._preemptor.priority
+            and (limit is None or priority <= limit)
+        )
 
 
 def _rest(view: UsageView, requests: Requests) -> list[tuple[Cell, int]]:
