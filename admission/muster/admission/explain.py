@@ -54,7 +54,7 @@ class Explanation:
     details: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.headline}: {'; '.join(self.details)}" if self.details else self.headline
+        return f"{self.headline} — {'; '.join(self.details)}" if self.details else self.headline
 
 
 # --- Amounts -------------------------------------------------------------------------------------

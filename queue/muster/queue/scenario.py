@@ -18,8 +18,8 @@ from typing import Any, Literal
 import orjson
 from pydantic import ValidationError
 
-from muster.admission import events, objects, reservation
-from muster.admission.conditions import EVICTED, QUOTA_RESERVED, NoQuotaReason
+from muster.admission import events, objects
+from muster.admission.conditions import QUOTA_RESERVED
 from muster.admission.config import Config
 from muster.admission.cycle import decide
 from muster.admission.pending import Group
@@ -31,11 +31,10 @@ from muster.queue.api.registry import ApiObject, KindError, kind_of, parse_objec
 from muster.queue.api.schema import ApiModel, Count, Items, Timestamp, empty_map
 from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.api.workload import Workload
+from muster.queue.planning import SECOND_US, release_evicted
 from muster.queue.translate import policy, workloads
 from muster.queue.translate.pods import PodRules
 from muster.queue.translate.structure import structure
-
-SECOND_US = 1_000_000
 
 Outcome = dict[str, Any]
 
@@ -88,7 +87,7 @@ def replay(scenario: Scenario, *, rounds_max: int | None = None) -> Outcome:
     cycles = 0
     for cycle in range(scenario.cycles):
         if cycle > 0:
-            _release_evicted(state, now_us)
+            release_evicted(state, now_us)
             state.settle(now_us)
             now_us += SECOND_US
         if not state.has_heads:
@@ -145,25 +144,6 @@ def _load(state: State, models: Sequence[ApiObject], now_us: int) -> None:
     ):
         state.apply(event, now_us)
     state.settle(now_us)
-
-
-# --- Between two cycles --------------------------------------------------------------------------
-
-
-def _release_evicted(state: State, now_us: int) -> None:
-    """Let every evicted workload give back its quota, as if its job had stopped."""
-    evicted = [
-        item
-        for item in state.items.values()
-        if item.status.is_true(EVICTED) and item.status.is_true(QUOTA_RESERVED)
-    ]
-    for item in evicted:
-        status = reservation.release(item.status, NoQuotaReason.PENDING, "", now_us)
-        state.apply(events.WorkloadSeen(item.workload, status), now_us)
-        key = f"{item.workload.namespace}/{item.workload.local_queue}"
-        local_queue = state.local_queues.get(key)
-        if local_queue is not None:
-            state.apply(events.Swept(local_queue.cluster_queue), now_us)
 
 
 # --- Out -----------------------------------------------------------------------------------------

@@ -59,6 +59,11 @@ class World:
     left_out: Mapping[str, int]
     """What decides nothing here, counted in words: "ConfigMap", "finished Job", …"""
 
+    def name_of(self, key: str) -> str:
+        """Return "namespace/name" of the object behind a workload, by its key."""
+        model = self.submitted[key]
+        return f"{model.metadata.namespace or 'default'}/{model.metadata.name}"
+
     def events(self) -> Iterator[events.Event]:
         """Yield what makes a State know this world; queues first, so that back-offs hold."""
         return chain(
