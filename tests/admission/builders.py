@@ -1,6 +1,7 @@
 """Objects with full defaults: a test names only what it is about."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from muster.admission.amounts import FlavorResource
@@ -269,7 +270,8 @@ def a_container(
     sidecar: bool = False,
 ) -> Container:
     resources = Resources(requests=requests or {}, limits=limits or {})
-    return Container(name=name, resources=resources, restartable=sidecar)
+    container = Container(name=name, resources=resources)
+    return replace(container, restartable=True) if sidecar else container
 
 
 def a_template(*containers: Container, init: Sequence[Container] = (), **named: Any) -> PodTemplate:

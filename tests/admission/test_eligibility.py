@@ -118,6 +118,24 @@ TOLERATIONS = [
         want=False,
     ),
     TolerationCase(
+        name="Lt does not tolerate the value itself",
+        toleration=Toleration("failures", "Lt", "5"),
+        taint=a_taint("failures", "5"),
+        want=False,
+    ),
+    TolerationCase(
+        name="the smallest number of 64 bits is one",
+        toleration=Toleration("score", "Lt", "1"),
+        taint=a_taint("score", str(-(2**63))),
+        want=True,
+    ),
+    TolerationCase(
+        name="a number below 64 bits is no number",
+        toleration=Toleration("score", "Lt", "1"),
+        taint=a_taint("score", str(-(2**63) - 1)),
+        want=False,
+    ),
+    TolerationCase(
         name="numbers may be negative",
         toleration=Toleration("score", "Gt", "-2"),
         taint=a_taint("score", "-1"),

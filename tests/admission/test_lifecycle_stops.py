@@ -26,6 +26,7 @@ from muster.admission.lifecycle import (
     Reactivated,
 )
 from muster.admission.objects import StopPolicy
+from tests.admission.builders import a_status
 from tests.admission.life import Life
 
 PREEMPTION = Preempted("InClusterQueue", "make room")
@@ -80,6 +81,20 @@ def test_a_user_deactivates_a_workload_that_waits() -> None:
 
     life.set_active(True)
     assert life.phase() is Phase.PENDING
+
+
+@pytest.mark.parametrize(
+    "remembered",
+    [{"requeue_at_us": 1}, {"requeue_count": 1}, {"requeue_at_us": 1, "requeue_count": 1}],
+)
+def test_an_inactive_workload_forgets_its_back_off(remembered: dict[str, int]) -> None:
+    life = Life(status=a_status({EVICTED: (True, "PodsReadyTimeout", 3)}, **remembered))
+    life.set_active(False)
+
+    assert life.deadline() == (0, Deactivated())
+    life.wait()
+    assert life.status == a_status({EVICTED: (True, "PodsReadyTimeout", 3)})
+    assert life.deadline() is None
 
 
 def test_deactivation_during_an_eviction_keeps_the_reason() -> None:

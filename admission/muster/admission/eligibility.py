@@ -103,15 +103,13 @@ def _affinity_refusal(
         tuple(requirement for requirement in term if requirement.key in labels)
         for term in alternatives
     )
-    if any(not term for term in terms):
-        return None
     invalid: InvalidAffinity | None = None
     for term in terms:
         flaws = [(requirement, why) for requirement in term if (why := flaw(requirement))]
         if flaws:
             invalid = invalid or InvalidAffinity(*flaws[0])
         elif all(_holds(requirement, labels) for requirement in term):
-            return None
+            return None  # also for a term of which nothing is left
     return invalid or AffinityMismatch(terms)
 
 
