@@ -18,7 +18,7 @@ from muster.admission import events, objects
 from muster.admission.conditions import FINISHED
 from muster.queue.api.batch import Job
 from muster.queue.api.configuration import Configuration
-from muster.queue.api.core import LimitRange, Node, Pod, PriorityClass, RuntimeClass
+from muster.queue.api.core import LimitRange, Pod, PriorityClass, RuntimeClass
 from muster.queue.api.kueue import LocalQueue, WorkloadPriorityClass
 from muster.queue.api.meta import CoreCondition, ObjectMeta
 from muster.queue.api.registry import ApiObject
@@ -55,7 +55,8 @@ class World:
     workloads: tuple[events.WorkloadSeen, ...]
     submitted: Mapping[str, Submitted]
     """By workload key: the object that the workload was made from."""
-    nodes: tuple[Node, ...]
+    manifests: tuple[Manifest, ...]
+    """Every object that was read, with its origin."""
     left_out: Mapping[str, int]
     """What decides nothing here, counted in words: "ConfigMap", "finished Job", …"""
 
@@ -90,7 +91,7 @@ def read_world(
         structure=_with_namespaces(structure(reader.models), seen),
         workloads=tuple(seen),
         submitted=reader.submitted,
-        nodes=tuple(model for model in reader.models if isinstance(model, Node)),
+        manifests=tuple(loaded.manifests),
         left_out=reader.left_out,
     )
 

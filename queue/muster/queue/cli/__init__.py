@@ -17,6 +17,9 @@ class Lazy(NamedTuple):
 
 
 COMMANDS: Final = {
+    "lint": Lazy(
+        "muster.queue.cli.lint", "Warn of what is legal in manifests, but surely not meant."
+    ),
     "plan": Lazy("muster.queue.cli.plan", "Show what would be decided about manifests now."),
     "simulate": Lazy(
         "muster.queue.cli.simulate", "Play jobs on a virtual clock and tell what happens."

@@ -33,7 +33,7 @@ now_option = click.option(
 def instant(text: str | None) -> int:
     """Return `--now` in microseconds since the epoch."""
     if text is None:
-        return time.time_ns() // 1000
+        return time.time_ns() // 10**9 * 10**6
     try:
         return parse_timestamp(text)
     except TimestampError as error:

@@ -1,0 +1,59 @@
+"""Workloads that can never start, as the engine sees them: each is decided about with no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from muster.admission import events, explain
+from muster.admission.conditions import QUOTA_RESERVED, NoQuotaReason
+from muster.admission.config import Config
+from muster.admission.cycle import decide
+from muster.admission.objects import QueueingStrategy, Status
+from muster.admission.plan import Wait
+from muster.admission.queries import Why, standings
+from muster.admission.state import State
+from muster.queue.linting.index import Index
+from muster.queue.manifests.complaints import Complaint
+
+HOPELESS: Final = (
+    NoQuotaReason.EXCEEDS_MAX_QUOTA,
+    NoQuotaReason.NO_MATCHING_FLAVOR,
+    NoQuotaReason.MISCONFIGURED,
+)
+"""Reasons that no passing of time removes."""
+
+
+def warnings(index: Index, config: Config) -> Iterator[Complaint]:
+    """Yield the workloads that wait for something that cannot come."""
+    world = index.world
+    state = State(config)
+    for event in (*world.structure.quota_events(), *world.structure.local_queue_events()):
+        state.apply(event, 0)
+    manifests = {id(manifest.model): manifest for manifest in world.manifests}
+    for seen in world.workloads:
+        if seen.status.is_true(QUOTA_RESERVED):
+            continue
+        manifest = manifests[id(world.submitted[seen.workload.key])]
+        message = _hopeless(state, events.WorkloadSeen(seen.workload, Status()))
+        if message:
+            yield manifest.complaint("", message)
+
+
+def _hopeless(state: State, seen: events.WorkloadSeen) -> str:
+    """Return why a workload cannot start even if it is alone; "" if it can."""
+    key = seen.workload.key
+    state.apply(seen, 0)
+    plan = decide(state, 0, rounds_max=1)
+    message = ""
+    for decision in plan.decisions:
+        if isinstance(decision, Wait) and decision.reason in HOPELESS:
+            message = f"will never start: {explain.waiting(decision, explain.View())}"
+            queue = state.queues[decision.cluster_queue].spec
+            if queue.strategy is QueueingStrategy.STRICT_FIFO:
+                message += f"; in StrictFIFO queue {queue.name} it blocks all behind it"
+    for standing in standings(state, [d.workload for d in plan.decisions], 0):
+        if standing.why is Why.NO_LOCAL_QUEUE and not any(standing.names):
+            message = "will never start: it names no LocalQueue"
+    state.apply(events.WorkloadGone(key), 0)
+    return message
