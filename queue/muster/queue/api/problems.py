@@ -24,6 +24,7 @@ Location = tuple[str | int, ...]
 
 _VALUE_LENGTH_MAX: Final = 60
 _NAMES_SHOWN_MAX: Final = 12
+_NUMBER_SHOWN_MAX: Final = 10**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,11 @@ def _validator(check: Callable[[Model, Problems], None], *, unless: Trust | None
 
 def shown(value: object) -> str:
     """Return `value` as it may appear in a message: quoted if text, cut when long."""
-    if isinstance(value, str | int | float | None):
+    if isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, int) and abs(value) >= _NUMBER_SHOWN_MAX:
+        text = "a number of many digits"  # Python refuses to print thousands of them
+    elif isinstance(value, str | int | float | None):
         text = repr(value)
     elif isinstance(value, Mapping):
         text = "a mapping"
@@ -164,6 +169,9 @@ def path_of(location: Location) -> str:
 
 def _problem(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     location = details["loc"]
+    if details["type"] == "invalid_key":
+        message = f"{shown(details['input'])} is not the name of a field: put it in quotes"
+        return Problem(path_of(location[:-1]), message)
     if location[-1:] == ("[key]",):
         location = location[:-1]
     elif location and isinstance(name := location[-1], str):
@@ -218,11 +226,9 @@ def _wrong_type(value: Any, wanted: str) -> str:
 
 
 def _not_text(value: Any, _context: Mapping[str, Any]) -> str:
-    if isinstance(value, bool):
-        value = str(value).lower()
-    elif not isinstance(value, int | float):
+    if not isinstance(value, bool | int | float):
         return _wrong_type(value, "text")
-    return f'{value} is not text: put it in quotes, "{value}"'
+    return f'{shown(value)} is not text: put it in quotes, "{shown(value)}"'
 
 
 def _not_a_number(value: Any, _context: Mapping[str, Any]) -> str:
@@ -269,8 +275,12 @@ _WORDS: Final[Mapping[str, Callable[[Any, Mapping[str, Any]], str]]] = {
     "string_too_short": lambda _value, _context: "must not be empty",
     "too_long": _entries,
     "too_short": _entries,
-    "greater_than_equal": lambda value, context: f"{value} is too small: at least {context['ge']}",
-    "less_than_equal": lambda value, context: f"{value} is too large: at most {context['le']}",
+    "greater_than_equal": lambda value, context: (
+        f"{shown(value)} is too small: at least {context['ge']}"
+    ),
+    "less_than_equal": lambda value, context: (
+        f"{shown(value)} is too large: at most {context['le']}"
+    ),
     "tuple_type": lambda value, _context: _wrong_type(value, "a list"),
     "dict_type": lambda value, _context: _wrong_type(value, "a mapping of keys to values"),
     "model_type": lambda value, _context: _wrong_type(value, "a mapping of fields to values"),

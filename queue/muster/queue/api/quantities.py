@@ -102,7 +102,7 @@ def quantity_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise QuantityError(f"{value!r} is not a quantity: {_ALLOWED}")
+        raise QuantityError(f"{named(value)} is not a quantity: {_ALLOWED}")
     if isinstance(value, int):
         # Python refuses to print integers of thousands of digits.
         return str(max(-_NUMBER_MAX, min(value, _NUMBER_MAX)))
@@ -111,6 +111,15 @@ def quantity_text(value: object) -> str:
         # The digits that were written are lost for good.
         raise QuantityError(f"{text} has too many digits for a number; write it as a string")
     return text
+
+
+def named(value: object) -> str:
+    """Return what a value of the wrong kind is called in a message."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return "nothing" if value is None else repr(value)
 
 
 def _parse_text(text: str) -> int:

@@ -122,7 +122,7 @@ class UninterpretedKindError(KindError):
     """The kind belongs to somebody else, or decides nothing here: the caller may skip it."""
 
 
-def parse_object(document: Mapping[str, Any], *, stored: bool = False) -> ApiObject:
+def parse_object(document: object, *, stored: bool = False) -> ApiObject:
     """
     Return the object that a parsed manifest describes.
 
@@ -130,6 +130,8 @@ def parse_object(document: Mapping[str, Any], *, stored: bool = False) -> ApiObj
     see `problems.cross_check`. Raises pydantic's ValidationError (`problems.describe` puts it into
     words) or a KindError.
     """
+    if not isinstance(document, Mapping):
+        raise NotAnObjectError(f"{shown(document)} is not an object: write fields and values")
     current = v1beta1.upgrade(dict(document)).document
     model = kind_of(current).model
     return read(model, current, context=Trust.STORED if stored else None)

@@ -12,9 +12,14 @@ how server-side apply merges a list or map, and which CEL rules the API server e
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from itertools import pairwise
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
@@ -37,12 +42,16 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from muster.queue.api.quantities import (
     QUANTITY_PATTERN,
     QuantityError,
+    named,
     parse_quantity,
     quantity_text,
 )
 from muster.queue.api.timestamps import TimestampError, parse_timestamp
 
 T = TypeVar("T")
+
+NESTING_MAX: Final = 64
+"""Levels of an object that are searched for nulls: twice as many as any kind has."""
 
 
 def custom_error(kind: str, message: str) -> PydanticCustomError:
@@ -160,7 +169,6 @@ class ApiModel(BaseModel):
         extra="forbid",
         frozen=True,
         strict=True,
-        use_attribute_docstrings=True,
     )
 
     CEL: ClassVar[tuple[Rule, ...]] = ()
@@ -173,6 +181,8 @@ class ApiModel(BaseModel):
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core))
+        for name, description in field_descriptions(cls).items():
+            schema["properties"][to_camel(name)]["description"] = description
         if cls.CEL:
             schema["x-kubernetes-validations"] = [rule.to_schema() for rule in cls.CEL]
         return schema
@@ -182,6 +192,33 @@ class StatusModel(ApiModel):
     """A part of an object that controllers write: fields of newer or older versions are dropped."""
 
     model_config = ConfigDict(extra="ignore")
+
+
+def field_descriptions(model: type[ApiModel]) -> dict[str, str]:
+    """
+    Return the docstrings under the fields of `model`, from its source.
+
+    Pydantic can read them too, but does so for every class when it is made, which is a third of the
+    time a command takes to start; they are needed for the CRDs only.
+    """
+    found: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        if issubclass(kind, ApiModel) and kind is not ApiModel:
+            definition = _class_definitions(kind.__module__)[kind.__name__]
+            for statement, following in pairwise(definition.body):
+                match statement, following:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=name)),
+                        ast.Expr(value=ast.Constant(value=str(text))),
+                    ) if name in model.model_fields:
+                        found[name] = inspect.cleandoc(text)
+    return found
+
+
+@cache
+def _class_definitions(module: str) -> dict[str, ast.ClassDef]:
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 Model = TypeVar("Model", bound=ApiModel)
@@ -198,14 +235,16 @@ def read(model: type[Model], document: Mapping[str, Any], *, context: object = N
     except ValidationError as error:
         if not any(details["input"] is None for details in error.errors(include_context=False)):
             raise
-    return model.model_validate(_without_nulls(document), context=context)
+    return model.model_validate(_without_nulls(document, NESTING_MAX), context=context)
 
 
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+def _without_nulls(value: Any, levels: int) -> Any:
+    if levels and isinstance(value, dict):
+        return {
+            key: _without_nulls(item, levels - 1) for key, item in value.items() if item is not None
+        }
+    if levels and isinstance(value, list):
+        return [_without_nulls(item, levels - 1) for item in value]
     return value
 
 
@@ -292,11 +331,13 @@ def _timestamp(value: object) -> str:
     if isinstance(value, datetime):
         # YAML parsers read an unquoted timestamp as a date and time, some without its zone.
         value = value.isoformat().removesuffix("+00:00") + ("" if value.utcoffset() else "Z")
+    if not isinstance(value, str):
+        raise custom_error("timestamp", f"{named(value)} is not a timestamp: write text")
     try:
-        parse_timestamp(str(value))
+        parse_timestamp(value)
     except TimestampError as error:
         raise custom_error("timestamp", str(error)) from None
-    return str(value)
+    return value
 
 
 Quantity = Annotated[

@@ -53,6 +53,4 @@ def _parse(text: str) -> int:
 def format_timestamp(micros: int) -> str:
     """Return RFC 3339 text in UTC; whole seconds carry no fraction, as in the API."""
     moment = _EPOCH + micros * _MICROSECOND
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
-    fraction = f".{moment.microsecond:06d}" if moment.microsecond else ""
-    return f"{text}{fraction}Z"
+    return moment.replace(tzinfo=None).isoformat() + "Z"

@@ -60,8 +60,9 @@ def _wait_for_pods_ready(new: Document, notes: list[str]) -> None:
     block = dict(block or {})
     if _is_off(block):
         new.pop("waitForPodsReady", None)
-        gates = new.get("featureGates")
-        new["featureGates"] = {"DisableWaitForPodsReady": True, **(gates or {})}
+        gates = new.get("featureGates") or {}
+        if isinstance(gates, dict):
+            new["featureGates"] = {"DisableWaitForPodsReady": True, **gates}
         notes.append("waitForPodsReady was off: the feature gate DisableWaitForPodsReady is set")
         return
     new["waitForPodsReady"] = {
