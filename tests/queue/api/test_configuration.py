@@ -318,7 +318,11 @@ SLIPS: list[tuple[Manifest, str]] = [
         "metrics.customLabels: at most 2 labels may come from Workloads",
     ),
     (
-        {"metrics.customLabels[0]": {"name": "a", "sourceLabelKey": "b", "sourceAnnotationKey": "c"}},
+        {
+            "metrics.customLabels": [
+                {"name": "a", "sourceLabelKey": "b", "sourceAnnotationKey": "c"},
+            ]
+        },
         "metrics.customLabels[0].sourceAnnotationKey: excludes sourceLabelKey",
     ),
     ({"metrics.customLabels": [{"name": "a-b"}]}, "metrics.customLabels[0].name: 'a-b' is not all"),

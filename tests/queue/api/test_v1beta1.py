@@ -149,8 +149,8 @@ CASES = [
         new={"priority": 1},
         notes=[
             (
-                "spec.priorityClassName and priorityClassSource are dropped: the source must be one of"
-                " kueue.x-k8s.io/workloadpriorityclass, scheduling.k8s.io/priorityclass"
+                "spec.priorityClassName and priorityClassSource are dropped: the source must be"
+                " one of kueue.x-k8s.io/workloadpriorityclass, scheduling.k8s.io/priorityclass"
             )
         ],
     ),
