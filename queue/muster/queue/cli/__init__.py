@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 
 import click
 
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C."""
+
 
 class Lazy(NamedTuple):
     """A sub-command that is imported when somebody calls it."""
@@ -40,6 +43,12 @@ class LazyGroup(click.Group):
         command = getattr(import_module(COMMANDS[name].module), name)
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -57,7 +57,7 @@ def _compared(
         )
         if amount > there:
             message = (
-                f"the quota of {quantity(resource, amount)} {resource} is more than the "
-                f"{quantity(resource, there)} nodes with its labels have ({len(matching)})"
+                f"there is quota for {quantity(resource, amount)} {resource}, but the nodes with "
+                f"its labels have {quantity(resource, there)}"
             )
             yield flavor.warning("", message)
