@@ -7,7 +7,7 @@ changes a Workload: `reservation` acts on what the checks say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -45,18 +45,19 @@ def with_check(checks: tuple[Check, ...], check: Check) -> tuple[Check, ...]:
     return _in_name_order([*(old for old in checks if old.name != check.name), check])
 
 
-def with_missing(checks: tuple[Check, ...], names: Iterable[str], now_us: int) -> tuple[Check, ...]:
+def with_missing(checks: tuple[Check, ...], names: Sequence[str], now_us: int) -> tuple[Check, ...]:
     """Add the named checks that are not there yet as Pending; return the same tuple if none."""
+    if not names:
+        return checks
     carried = [check.name for check in checks]
     missing = [Check(name=name, since_us=now_us) for name in names if name not in carried]
     return _in_name_order([*checks, *missing]) if missing else checks
 
 
-def exactly(checks: tuple[Check, ...], names: Iterable[str], now_us: int) -> tuple[Check, ...]:
+def exactly(checks: tuple[Check, ...], names: Sequence[str], now_us: int) -> tuple[Check, ...]:
     """Keep the named checks, add the missing ones as Pending, drop the others."""
-    wanted = list(names)
-    kept = tuple(check for check in checks if check.name in wanted)
-    return with_missing(kept, wanted, now_us)
+    kept = tuple(check for check in checks if check.name in names)
+    return with_missing(kept, names, now_us)
 
 
 def reset(checks: tuple[Check, ...], now_us: int) -> tuple[Check, ...]:
