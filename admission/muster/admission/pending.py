@@ -220,19 +220,27 @@ class Pending:
         self._refile(group, old)
         self._tidy(group)
 
-    def sweep(self, may_return: Callable[[Item], bool]) -> bool:
-        """Give everything set aside another try, if it may; return whether anything moved."""
+    def sweep(
+        self,
+        may_return: Callable[[Item], bool],
+        is_worth_waking: Callable[[Group], bool] | None = None,
+    ) -> bool:
+        """
+        Give what was set aside another try, if it may; return whether anything moved.
+
+        With `is_worth_waking`, groups for which it says no stay where they are.
+        """
         self.swept += 1
-        failed, self._failed = self._failed, {}
-        for group in failed:
-            group.failed = False
+        waking = {group: None for group in (*self._failed, *self.set_aside)}
+        if is_worth_waking is not None:
+            waking = {group: None for group in waking if is_worth_waking(group)}
         moved = False
-        for group in list(self.set_aside):
+        for group in waking:
+            group.failed = False
+            self._failed.pop(group, None)
             old = group.first
             moved |= group.bring_back(may_return)
             self._refile(group, old)
-            self._tidy(group)
-        for group in failed:
             self._tidy(group)
         return moved
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -28,10 +29,11 @@ from muster.admission.conditions import (
 from muster.admission.config import Config
 from muster.admission.eligibility import selects
 from muster.admission.objects import QueueingStrategy, StopPolicy
-from muster.admission.pending import Place, Shape
+from muster.admission.pending import Group, Place, Shape
 from muster.admission.plan import Admit, Aside, CyclePlan, Preempt, Requeue, Wait
 from muster.admission.quota import BOOKED, book_all, release_all
 from muster.admission.records import Holder, Item, Queue, Tree, Victim
+from muster.admission.waking import is_worth_waking
 
 
 class State:
@@ -53,6 +55,7 @@ class State:
         self._unchecked: dict[Queue, None] = {}
         """Queues whose activity may have changed."""
         self._to_sweep: dict[Queue, None] = {}
+        self._to_wake: dict[Queue, None] = {}
         self._stirred: dict[Tree, None] = {}
         self._alarms: list[tuple[int, str]] = []
         """(instant, workload key) at which a back-off ends, or patience with victims does."""
@@ -204,6 +207,7 @@ class State:
         queue.tree.parked.pop(queue, None)
         self._unchecked.pop(queue, None)
         self._to_sweep.pop(queue, None)
+        self._to_wake.pop(queue, None)
         for local_queue in self.local_queues.values():
             if local_queue.cluster_queue == event.name:
                 for item in self._of_local_queue.get(local_queue.key, ()):
@@ -272,7 +276,7 @@ class State:
         if old_queue is not None and (item.place is not Place.HEAP or item.queue is not old_queue):
             old_queue.pending.forget(item)
         if held is not None or not workload.active or status.is_true(FINISHED):
-            self._request_sweep(held.queue if held is not None else self._queue_of(item))
+            self._request_waking(held.queue if held is not None else self._queue_of(item))
 
     def _workload_gone(self, event: events.WorkloadGone, _now_us: int) -> None:
         item = self.items.get(event.key)
@@ -285,7 +289,7 @@ class State:
         self._forget_marks(item)
         del self.items[item.workload.key]
         self._of_local_queue[_local_queue_of(item.workload)].pop(item, None)
-        self._request_sweep(queue)
+        self._request_waking(queue)
 
     def _write_failed(self, event: events.WriteFailed, now_us: int) -> None:
         item = self.items.get(event.key)
@@ -589,21 +593,33 @@ class State:
         if queue is not None:
             self._to_sweep[queue] = None
 
+    def _request_waking(self, queue: Queue | None) -> None:
+        """Quota was released: wake whom that may help."""
+        if queue is not None:
+            self._to_wake[queue] = None
+
     def _sweep(self, now_us: int) -> None:
-        trees = {queue.tree: None for queue in self._to_sweep}
+        swept = {queue.tree: None for queue in self._to_sweep}
+        woken = {queue.tree: None for queue in self._to_wake if queue.tree not in swept}
         self._to_sweep.clear()
-        for tree in trees:
+        self._to_wake.clear()
+        for tree in swept:
             # Heads that stayed in the heap are looked at again, too.
             tree.stirs += 1
             self._stirred[tree] = None
             for queue in list(tree.parked):
-                self._sweep_queue(queue, now_us)
+                self._sweep_queue(queue, now_us, None)
+        for tree in woken:
+            for queue in list(tree.parked):
+                self._sweep_queue(
+                    queue, now_us, partial(is_worth_waking, queue=queue, config=self.config)
+                )
 
-    def _sweep_queue(self, queue: Queue, now_us: int) -> None:
-        def may_return(item: Item) -> bool:
-            return self._may_return(item, queue, now_us)
-
-        if queue.pending.sweep(may_return):
+    def _sweep_queue(
+        self, queue: Queue, now_us: int, worth: Callable[[Group], bool] | None
+    ) -> None:
+        may_return = partial(self._may_return, queue=queue, now_us=now_us)
+        if queue.pending.sweep(may_return, worth):
             self._stir(queue)
         self._note(queue)
 
