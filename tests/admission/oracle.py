@@ -5,10 +5,10 @@ of flavor and resource, since pairs never touch each other; shares look at sever
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-INFINITE = 2**63 - 1
+from muster.admission.amounts import FlavorResource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,22 @@ class Trees:
 
     def own(self, node: str) -> Own:
         return self.owns[node]
+
+
+def scaled(trees: Trees, factor: int) -> Trees:
+    """The same forest with every amount multiplied."""
+    return replace(
+        trees,
+        owns={
+            node: Own(
+                nominal=own.nominal * factor,
+                borrowing=None if own.borrowing is None else own.borrowing * factor,
+                lending=None if own.lending is None else own.lending * factor,
+            )
+            for node, own in trees.owns.items()
+        },
+        used={queue: amount * factor for queue, amount in trees.used.items()},
+    )
 
 
 def subtree(trees: Trees, node: str) -> int:
@@ -119,12 +135,12 @@ def level(trees: Trees, queue: str, amount: int) -> tuple[int, bool]:
     return height(trees, top), False
 
 
-def share(pairs: Mapping[tuple[str, str], Trees], node: str, weight: Fraction) -> Fraction | None:
-    """The fair-share value in thousandths; None is infinite. `pairs` are by (flavor, resource)."""
+def share(pairs: Mapping[FlavorResource, Trees], node: str, weight: Fraction) -> Fraction | None:
+    """The fair-share value in thousandths; None is infinite. ."""
     ratios = [Fraction(0)]
     for resource in sorted({resource for _, resource in pairs}):
         over = lendable = 0
-        for (_, name), trees in pairs.items():
+        for (_flavor, name), trees in pairs.items():
             parent = trees.parent(node)
             if name == resource and parent is not None:
                 over += max(0, used(trees, node) - subtree(trees, node))

@@ -1,5 +1,6 @@
 """Small random forests: few names and small amounts, so that ties and exact fits come up."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -36,26 +37,32 @@ def forests(draw: st.DrawFn) -> Trees:
     return Trees(parents=parents, owns=owned, queues=queues, used=draw(usages))
 
 
-def planted(trees: Trees) -> dict[str, Node]:
-    """The same forest as the engine keeps it, by name."""
+def grown(pairs: Mapping[FlavorResource, Trees]) -> dict[str, Node]:
+    """The forest as the engine keeps it, by name; all pairs have the same edges."""
+    first = next(iter(pairs.values()))
     forest = Forest()
     nodes: dict[str, Node] = {}
-    for name, own in trees.owns.items():
-        quota = Quota(nominal=own.nominal, borrowing_limit=own.borrowing, lending_limit=own.lending)
-        if name in trees.queues:
+    for name in first.nodes:
+        quotas = {pair: _quota(trees.own(name)) for pair, trees in pairs.items()}
+        if name in first.queues:
             queue = nodes[name] = QueueNode(name)
             queue.able = True
-            queue.quotas = {CPU: quota}
-            forest.place(queue, trees.parent(name))
+            queue.quotas = quotas
+            forest.place(queue, first.parent(name))
         else:
-            cohort = Cohort(name=name, parent=trees.parent(name), quotas={CPU: quota})
+            cohort = Cohort(name=name, parent=first.parent(name), quotas=quotas)
             nodes[name] = forest.declare(cohort)
     forest.settle()
-    for queue_name, used in trees.used.items():
-        if queue_name in trees.queues:
-            book(BOOKED, nodes[queue_name].cell(CPU), used)
+    for pair, trees in pairs.items():
+        for queue_name, used in trees.used.items():
+            if queue_name in trees.queues:
+                book(BOOKED, nodes[queue_name].cell(pair), used)
     return nodes
 
 
+def _quota(own: Own) -> Quota:
+    return Quota(nominal=own.nominal, borrowing_limit=own.borrowing, lending_limit=own.lending)
+
+
 def cells(trees: Trees) -> dict[str, Cell]:
-    return {name: node.cell(CPU) for name, node in planted(trees).items()}
+    return {name: node.cell(CPU) for name, node in grown({CPU: trees}).items()}
