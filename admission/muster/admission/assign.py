@@ -13,7 +13,6 @@ Source: flavor assignment and flavor fungibility as the Kueue API documents them
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -65,8 +64,7 @@ class Rating(NamedTuple):
     fitness: Fitness
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """A flavor that was looked at."""
 
     flavor: str
@@ -84,8 +82,7 @@ class Attempt:
         return NoQuotaReason.EXCEEDS_MAX_QUOTA if hopeless else NoQuotaReason.WAITING_FOR_QUOTA
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """The outcome of one `Choice`."""
 
     choice: Choice
@@ -95,8 +92,7 @@ class Selection:
     """Index of the last flavor examined, -1 if that was the last there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodSetResult:
+class PodSetResult(NamedTuple):
     request: PodSetRequest
     selections: tuple[Selection, ...]
     undeclared: Undeclared | None = None
@@ -125,8 +121,7 @@ class PodSetResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """Flavors for every pod set; with mode NO_FIT the last pod set is the one that failed."""
 
     pod_sets: tuple[PodSetResult, ...]

@@ -152,6 +152,8 @@ def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """
     if selector is None:
         return False
+    if not selector.requirements:
+        return True
     for requirement in selector.requirements:
         why = flaw(requirement)
         if why is not None:

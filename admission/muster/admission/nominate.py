@@ -7,8 +7,8 @@ Reads a scene, changes nothing. What comes out is an `Entry` for the rest of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from muster.admission import fair_victims, victims
 from muster.admission.assign import Assigner, Assignment, Mode
@@ -36,8 +36,7 @@ class Rejection:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """A head of a queue, nominated."""
 
     item: Item
@@ -50,7 +49,7 @@ class Entry:
     progress: ScanProgress | None = None
     mode: Mode = Mode.NO_FIT
     level: int = 0
-    usage: tuple[tuple[Cell, int], ...] = field(default=())
+    usage: tuple[tuple[Cell, int], ...] = ()
     """What it would take; nothing when no flavors were found."""
 
 
@@ -89,7 +88,7 @@ def _rejection(state: State, item: Item, queue: Queue) -> Rejection | None:
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.NAMESPACE_MISMATCH, detail)
     if item.workload.problem is not None:
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.GENERIC, item.workload.problem)
-    if any(pod_set.topology is not None for pod_set in item.workload.pod_sets):
+    if state.request(item).topology is not None:
         detail = "topology requests are not supported yet"
         return Rejection(NoQuotaReason.TOPOLOGY_PLACEMENT_FAILED, Requeue.NO_FIT, detail)
     return None
@@ -116,8 +115,7 @@ def _nominate_in(
 ) -> Entry:
     search = VictimSearch(scene, item, queue, outlook.awaited(item))
     assigner = Assigner(scene, queue, search, resume=resume, pinned=pinned)
-    counts = state.counts(item)
-    request = state.request(item, counts)
+    request = state.request(item)
     assignment = assigner.assign(request)
     chosen = _targets(assignment, search)
     if assignment.mode is not Mode.FIT and not chosen and scene.config.gates.partial_admission:

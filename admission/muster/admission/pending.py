@@ -66,10 +66,12 @@ class Shelf:
 class Group:
     """Workloads of one shape."""
 
-    __slots__ = ("_parked", "_resting", "_unready", "_waiting", "failed", "requests", "shape")
+    __slots__ = ("_parked", "_resting", "_unready", "_waiting", "counts", "failed", "requests", "shape")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
+        self.counts = tuple(pod_set.count for pod_set in shape[1])
+        """The pods per pod set that need quota: those reclaimed are done."""
         self.failed = False
         """Whether a member was found not to fit since the last sweep; newcomers are parked too."""
         self.requests: dict[tuple[int, ...], Request] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -25,8 +24,7 @@ SHAPES_MAX = 1000
 """Shapes whose run times a queue remembers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanProgress:
+class ScanProgress(NamedTuple):
     """Where the flavor scan of a workload stopped, to go on from there next time."""
 
     last_tried: tuple[Mapping[str, int], ...]

@@ -98,15 +98,13 @@ class State:
     def backoff_is_over(self, item: Item, now_us: int) -> bool:
         return lifecycle.backoff_expired(item.status, now_us)
 
-    def counts(self, item: Item) -> tuple[int, ...]:
-        """Return the pods per pod set that need quota: those reclaimed are done."""
-        return tuple(pod_set.count for pod_set in self._shape(item)[1])
-
-    def request(self, item: Item, counts: tuple[int, ...]) -> Request:
-        """Return what a waiting workload asks of its queue, at given pod counts."""
+    def request(self, item: Item, counts: tuple[int, ...] | None = None) -> Request:
+        """Return what a waiting workload asks of its queue, at given pod counts or in full."""
         group, queue = item.group, item.queue
         assert group is not None
         assert queue is not None
+        if counts is None:
+            counts = group.counts
         found = group.requests.get(counts)
         if found is None:
             found = group.requests[counts] = compile_request(

@@ -135,6 +135,8 @@ def find_victims(
     `preempting` are the cells of `queue` that lack quota: a victim uses at least one of them.
     """
     search = _ClassicalSearch(scene, preemptor, queue, preempting, requests)
+    if search.is_hopeless:
+        return ()
     for borrowing in search.attempts():
         found = search.attempt(borrowing=borrowing)
         if found:
@@ -165,9 +167,22 @@ class _ClassicalSearch:
         self._must_borrow = not self._may_borrow and any(
             scene.view[cell] >= cell.nominal for cell in preempting
         )
-        sources = list(self._sources())
-        self._hierarchical = [source for source in sources if source.hierarchical]
-        self._others = [source for source in sources if not source.hierarchical]
+        self._hierarchical: list[_Source] = []
+        self._others: list[_Source] = []
+        if self._policy.reclaim_within_cohort is not PreemptionPolicy.NEVER:
+            for source in self._sources():
+                (self._hierarchical if source.hierarchical else self._others).append(source)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether there is nobody to be evicted at all."""
+        scene, queue, own = self._scene, self._queue, self._own
+        return not (
+            self._hierarchical
+            or self._others
+            or own.next_index(scene.running(queue), 0) >= 0
+            or own.next_index(scene.leaving(queue), 0) >= 0
+        )
 
     def attempts(self) -> tuple[bool, ...]:
         """Return whether borrowing is allowed, attempt by attempt."""
@@ -196,8 +211,6 @@ class _ClassicalSearch:
 
     def _sources(self) -> Iterator[_Source]:
         """Yield queues above nominal, walking up from the preemptor's queue."""
-        if self._policy.reclaim_within_cohort is PreemptionPolicy.NEVER:
-            return
         view = self._scene.view
         advantage = all(view[cell] + amount <= cell.subtree for cell, amount in self._requests)
         rest = _rest(view, self._requests)

@@ -20,7 +20,7 @@ from muster.admission.records import Queue
 def is_worth_waking(group: Group, queue: Queue, config: Config) -> bool:
     """Whether a member of the group might be admitted, or might preempt, with the usage as it is."""
     priority, pod_sets = group.shape
-    request = group.requests.get(tuple(pod_set.count for pod_set in pod_sets))
+    request = group.requests.get(group.counts)
     if request is None or any(pod_set.min_count is not None for pod_set in pod_sets):
         return True
     return all(
