@@ -172,7 +172,7 @@ def _load_object(
         loaded.complaints.append(Complaint(origin=origin, subject=who, message=str(error)))
     except ValidationError as error:
         problems = describe(error, kind_of(upgrade(dict(value)).document).model)
-        loaded.complaints += [
+        complaints = [
             Complaint(
                 origin=origin,
                 subject=who,
@@ -182,6 +182,7 @@ def _load_object(
             )
             for problem in problems
         ]
+        loaded.complaints += sorted(complaints, key=lambda complaint: complaint.line or 0)
     else:
         loaded.manifests.append(Manifest(model, origin))
 

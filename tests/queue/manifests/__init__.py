@@ -1,0 +1,1 @@
+"""Tests of how files of manifests are read."""
