@@ -22,8 +22,7 @@ SMALL_CPUS = 2
 SIZES = (SMALL_CPUS,) * 35 + (5,) * 11 + (20,) * 4
 """CPUs of what runs, and of as many that wait, in each queue of the growing worlds."""
 QUEUES_PER_COHORT = 100
-BATCH = 20
-"""Admissions in one run."""
+ADMISSIONS_PER_RUN = 20
 EXCLUDED = "explanations, writing anything to an API server"
 
 Admission = Callable[[World, str, Stopwatch], None]
@@ -52,7 +51,7 @@ def rows(scale: Scale) -> list[Row]:
             unit=Unit.TIMES,
             target=1.5,
             excluded=EXCLUDED,
-            measure=partial(growth, sizes=sizes, one_cohort=False, admit=_arrival, runs=scale.runs),
+            measure=partial(growth, sizes=sizes, admit=_arrival, runs=scale.runs),
         ),
         Row(
             name="growth-finish",
@@ -60,14 +59,21 @@ def rows(scale: Scale) -> list[Row]:
             unit=Unit.TIMES,
             target=1.5,
             excluded=EXCLUDED,
-            measure=partial(growth, sizes=sizes, one_cohort=False, admit=_finish, runs=scale.runs),
+            measure=partial(growth, sizes=sizes, admit=_finish, runs=scale.runs),
         ),
         Row(
             name="growth-finish-one-cohort",
             what=f"one finishes and the next starts, all in one cohort: {grown}",
             unit=Unit.TIMES,
             excluded=EXCLUDED,
-            measure=partial(growth, sizes=sizes, one_cohort=True, admit=_finish, runs=scale.runs),
+            measure=partial(
+                growth,
+                sizes=sizes,
+                admit=_finish,
+                runs=scale.runs,
+                admissions=2,
+                queues_per_cohort_max=sizes[-1],
+            ),
         ),
     ]
 
@@ -82,18 +88,24 @@ def one_admission(watch: Stopwatch, *, queues: int, runs: int) -> Result:
             world.add_running(queue)
     world.settle()
     with settled_heap():
-        values = [_batch(world, layout, _arrival, watch) for _ in range(runs)]
-    return Result(tuple(values), {"admitted": BATCH})
+        values = [
+            _admissions(world, layout, _arrival, watch, ADMISSIONS_PER_RUN) for _ in range(runs)
+        ]
+    return Result(tuple(values), {"admitted": ADMISSIONS_PER_RUN})
 
 
 def growth(
-    watch: Stopwatch, *, sizes: tuple[int, ...], one_cohort: bool, admit: Admission, runs: int
+    watch: Stopwatch,
+    *,
+    sizes: tuple[int, ...],
+    admit: Admission,
+    runs: int,
+    admissions: int = ADMISSIONS_PER_RUN,
+    queues_per_cohort_max: int = QUEUES_PER_COHORT,
 ) -> Result:
     """Let worlds of several sizes take turns; compare the largest with the smallest."""
     layouts = [
-        Layout(1, count)
-        if one_cohort
-        else Layout(-(-count // QUEUES_PER_COHORT), min(count, QUEUES_PER_COHORT))
+        Layout(-(-count // queues_per_cohort_max), min(count, queues_per_cohort_max))
         for count in sizes
     ]
     worlds = [_full_world(layout) for layout in layouts]
@@ -101,12 +113,12 @@ def growth(
     with settled_heap():
         for _ in range(runs):
             for world, layout, values in zip(worlds, layouts, taken, strict=True):
-                values.append(_batch(world, layout, admit, watch))
+                values.append(_admissions(world, layout, admit, watch, admissions))
     ratios = (last / first for first, last in zip(taken[0], taken[-1], strict=True))
     detail = ", ".join(
         f"{count:,} CQs {median(values):.3f} ms" for count, values in zip(sizes, taken, strict=True)
     )
-    return Result(tuple(ratios), {"admitted": BATCH * len(sizes)}, detail)
+    return Result(tuple(ratios), {"admitted": admissions * len(sizes)}, detail)
 
 
 def _full_world(layout: Layout) -> World:
@@ -123,13 +135,15 @@ def _full_world(layout: Layout) -> World:
     return world
 
 
-def _batch(world: World, layout: Layout, admit: Admission, watch: Stopwatch) -> float:
-    """Make several admissions in queues spread over all cohorts; return the mean of their times."""
+def _admissions(
+    world: World, layout: Layout, admit: Admission, watch: Stopwatch, count: int
+) -> float:
+    """Make admissions in queues spread over all cohorts; return the mean of their times."""
     first = len(watch.laps_ms)
-    step = max(1, len(layout.queues) // BATCH)
-    for queue in islice(around(layout.queues[::step]), BATCH):
+    step = max(1, len(layout.queues) // count)
+    for queue in islice(around(layout.queues[::step]), count):
         admit(world, queue, watch)
-    return sum(watch.laps_ms[first:]) / BATCH
+    return sum(watch.laps_ms[first:]) / count
 
 
 def _arrival(world: World, queue: str, watch: Stopwatch) -> None:

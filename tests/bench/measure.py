@@ -19,9 +19,12 @@ from time import process_time_ns
 from typing import Self
 
 REFERENCE_MS = (89, 107)
-"""What the calibration took where the peer's figures were taken."""
+"""What the calibration took where the peer's figures were taken, lowest and highest."""
 
-SEED = 20_250_301
+
+def slower_on_reference(calibration_ms: float) -> float:
+    """Return how many times longer a piece of work takes where the peer's figures were taken."""
+    return sum(REFERENCE_MS) / 2 / calibration_ms
 
 
 class Unit(Enum):
@@ -29,8 +32,8 @@ class Unit(Enum):
 
     MILLISECONDS = "ms", 1
     PER_SECOND = "/s", -1
-    SECONDS_OF_TRACE = "s", 0
-    """Virtual time: mostly the work's own, so that no machine scales it."""
+    VIRTUAL_SECONDS = "s", 0
+    """Mostly the jobs' own time; engine time is scaled when it is charged."""
     MEBIBYTES = "MiB", 0
     TIMES = "x", 0
     EVICTIONS = "evictions", 0
@@ -45,7 +48,7 @@ class Unit(Enum):
 
     def on_reference(self, value: float, calibration_ms: float) -> float:
         """Return what `value` would be where the peer's figures were taken."""
-        return value * (sum(REFERENCE_MS) / 2 / calibration_ms) ** self._time_exponent
+        return value * slower_on_reference(calibration_ms) ** self._time_exponent
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """
 The peer's benchmark traces, played by the runner of `muster simulate`.
 
-With engine time charged, the measured time of every decision passes on the virtual clock; arrivals,
-run times and evictions cost nothing. In free time decisions cost nothing either.
+With engine time charged, the time of every decision passes on the virtual clock, as long as it
+would have taken where the peer's figures were taken; arrivals, run times and evictions cost nothing.
+In free time decisions cost nothing either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -15,7 +17,17 @@ from time import process_time_ns
 from muster.queue.simulation.report import Report, report_of
 from muster.queue.simulation.runner import Options, Runner
 from muster.queue.simulation.traces.builtin import LOADS, builtin
-from tests.bench.measure import Result, Row, Scale, Stopwatch, Unavailable, Unit, settled_heap
+from tests.bench.measure import (
+    Result,
+    Row,
+    Scale,
+    Stopwatch,
+    Unavailable,
+    Unit,
+    calibrate_ms,
+    settled_heap,
+    slower_on_reference,
+)
 
 NS_PER_S = 1_000_000_000
 US_PER_S = 1_000_000
@@ -63,7 +75,7 @@ def _charged_rows(trace: Trace, scale: Scale) -> tuple[Row, Row]:
         Row(
             name=f"trace-{trace.name}",
             what=f"trace {trace.name}, engine time charged: makespan",
-            unit=Unit.SECONDS_OF_TRACE,
+            unit=Unit.VIRTUAL_SECONDS,
             peer=trace.makespan_s,
             target=trace.makespan_target_s,
             excluded=EXCLUDED,
@@ -85,8 +97,17 @@ def _until_us(trace: Trace, scale: Scale) -> int | None:
     return None if scale.full else trace.small_until_us
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One play of a trace with engine time charged."""
+
+    report: Report
+    engine_s: float
+    """As measured on this machine."""
+
+
 def makespan(watch: Stopwatch, *, trace: Trace, until_us: int | None, runs: int) -> Result:
-    reports = [_played(trace.name, until_us, run, watch) for run in range(runs)]
+    reports = [_charged(trace.name, until_us, run, watch).report for run in range(runs)]
     working = [100 * figures.working_share for r in reports if (figures := r.dominant) is not None]
     return Result(
         tuple(report.makespan_us / US_PER_S for report in reports),
@@ -96,35 +117,38 @@ def makespan(watch: Stopwatch, *, trace: Trace, until_us: int | None, runs: int)
 
 
 def rate(watch: Stopwatch, *, trace: Trace, until_us: int | None, runs: int) -> Result:
-    histories = [_played(trace.name, until_us, run, watch).history for run in range(runs)]
+    plays = [_charged(trace.name, until_us, run, watch) for run in range(runs)]
     return Result(
-        tuple(history.admitted * NS_PER_S / history.engine_ns for history in histories),
-        {"admitted": min(history.admitted for history in histories)},
+        tuple(play.report.history.admitted / play.engine_s for play in plays),
+        {"admitted": min(play.report.history.admitted for play in plays)},
     )
 
 
 def evictions(watch: Stopwatch, *, trace: Trace, until_us: int | None) -> Result:
-    history = _play(trace.name, Options(until_us=until_us), watch).history
+    report = _play(trace.name, Options(until_us=until_us), watch, process_time_ns)
+    history = report.history
     counts = {"admitted": history.admitted, "finished": history.finished}
     return Result((history.evictions,), counts)
 
 
-_REPORTS: dict[tuple[str, int | None, int], Report] = {}
+_PLAYED: dict[tuple[str, int | None, int], Played] = {}
 
 
-def _played(name: str, until_us: int | None, run: int, watch: Stopwatch) -> Report:
+def _charged(name: str, until_us: int | None, run: int, watch: Stopwatch) -> Played:
     """Play a trace with engine time charged, once for the two rows that ask for this run."""
     key = name, until_us, run
-    if key not in _REPORTS:
+    if key not in _PLAYED:
+        slower = slower_on_reference(calibrate_ms())
         options = Options(charge_engine_time=True, until_us=until_us)
-        _REPORTS[key] = _play(name, options, watch)
-    return _REPORTS[key]
+        report = _play(name, options, watch, lambda: round(process_time_ns() * slower))
+        _PLAYED[key] = Played(report, report.history.engine_ns / slower / NS_PER_S)
+    return _PLAYED[key]
 
 
-def _play(name: str, options: Options, watch: Stopwatch) -> Report:
+def _play(name: str, options: Options, watch: Stopwatch, stopwatch_ns: Callable[[], int]) -> Report:
     if name not in LOADS:
         raise Unavailable(f"Trace {name} needs topology-aware placement, which is not there yet.")
-    runner = Runner(builtin(name), options, stopwatch_ns=process_time_ns)
+    runner = Runner(builtin(name), options, stopwatch_ns=stopwatch_ns)
     with settled_heap(), watch:
         runner.run()
     return report_of(runner.history)
