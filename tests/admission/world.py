@@ -114,6 +114,12 @@ class World:
         )
         self.apply(events.WorkloadSeen(item.workload, status))
 
+    def reclaim(self, name: str, **done: int) -> None:
+        """Report how many pods of each pod set have finished for good."""
+        item = self.item(name)
+        status = replace(item.status, reclaimable=done)
+        self.apply(events.WorkloadSeen(item.workload, status))
+
     def finish(self, *names: str) -> None:
         for name in names:
             self.step(name, lifecycle.JobFinished())
@@ -212,8 +218,16 @@ class Outcome:
         """Resource -> flavor of an admitted workload's first pod set."""
         return dict(self._admit(workload).admission.pod_sets[0].flavors)
 
+    def pod_sets(self, workload: str) -> dict[str, dict[str, str]]:
+        """Pod set -> resource -> flavor of an admitted workload."""
+        admission = self._admit(workload).admission
+        return {pod_set.name: dict(pod_set.flavors) for pod_set in admission.pod_sets}
+
     def count(self, workload: str) -> int:
         return self._admit(workload).admission.pod_sets[0].count
+
+    def counts(self, workload: str) -> dict[str, int]:
+        return {p.name: p.count for p in self._admit(workload).admission.pod_sets}
 
     def _admit(self, workload: str) -> Admit:
         found = self.of(workload)
