@@ -1,9 +1,13 @@
 """Text becomes values as kubectl would read them, or is refused with what is wrong and where."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muster.queue.manifests.parsing import DEPTH_MAX, SyntaxProblem, parse
 
@@ -225,3 +229,22 @@ spec:
     [document] = parse(text, is_json=False)
 
     assert document.line_of(path) == line
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=8)
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(texts, children, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(document=st.dictionaries(texts, documents, min_size=1))
+def test_what_was_written_is_read(document: dict[str, Any]) -> None:
+    """The same in JSON, in YAML, and in YAML that looks like JSON."""
+    as_yaml = yaml.safe_dump(document, allow_unicode=True)
+    as_flow = yaml.safe_dump(document, allow_unicode=True, default_flow_style=True)
+
+    assert values(json.dumps(document), is_json=True) == [document]
+    assert values(as_yaml) == [document]
+    assert values(as_flow) == [document]

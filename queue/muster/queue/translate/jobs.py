@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Any, Final
 
 from muster.admission import objects
 from muster.queue.api.batch import Job
 from muster.queue.api.core import Pod
-from muster.queue.api.meta import ObjectMeta
+from muster.queue.api.meta import ObjectMeta, TemplateMeta
 from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.api.workload import GATED_BY_ANNOTATION
 from muster.queue.translate.pods import Gang, PodRules, gang, topology_text
@@ -31,6 +30,7 @@ MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
 EXECUTION_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 
 _PREFIX: Final = "kueue.x-k8s.io/podset-"
+_CONSTRAINTS: Final = "slice-required-topology-constraints"
 _JOB_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 _NAME_MAX: Final = 253
 _HASH_DIGITS: Final = 5
@@ -58,7 +58,7 @@ def workload_of_job(
         name="main",
         count=count,
         min_count=_min_parallelism(model),
-        topology=_topology(spec.template.metadata.annotations, _JOB_INDEX_LABEL),
+        topology=_topology(spec.template.metadata, "spec.template.metadata", _JOB_INDEX_LABEL),
     )
     pods = gang(skeleton, spec.template.spec, model.metadata.namespace or "default", rules)
     pod_class = spec.template.spec.priority_class_name
@@ -76,7 +76,7 @@ def workload_of_pod(
     model: Pod, queue: str, rules: PodRules, priorities: Priorities, birth: Birth
 ) -> objects.Workload:
     """Return the Workload of a Pod that stands alone. Raises JobProblem."""
-    topology = _topology(model.metadata.annotations, None)
+    topology = _topology(model.metadata, "metadata", None)
     skeleton = objects.PodSet(name="main", count=1, topology=topology)
     pod_class = model.spec.priority_class_name
     return _workload(
@@ -151,11 +151,13 @@ def _max_execution_s(metadata: ObjectMeta) -> int | None:
     return seconds
 
 
-def _topology(annotations: Mapping[str, str], index_label: str | None) -> str | None:
+def _topology(
+    metadata: ObjectMeta | TemplateMeta, path: str, index_label: str | None
+) -> str | None:
     """Return the topologyRequest that the annotations of a pod template amount to."""
     asked = {
         key.removeprefix(_PREFIX): text
-        for key, text in annotations.items()
+        for key, text in metadata.annotations.items()
         if key.startswith(_PREFIX)
     }
     if not asked:
@@ -173,21 +175,24 @@ def _topology(annotations: Mapping[str, str], index_label: str | None) -> str | 
     if asked.get("unconstrained-topology") == "true":
         request["unconstrained"] = True
     if "slice-size" in asked:
-        path = _annotation(f"{_PREFIX}slice-size")
-        request["podSetSliceSize"] = _whole(asked["slice-size"], path)
-    if "slice-required-topology-constraints" in asked:
-        request["podsetSliceRequiredTopologyConstraints"] = _constraints(asked)
+        at = f"{path}.annotations[{_PREFIX}slice-size]"
+        request["podSetSliceSize"] = _whole(asked["slice-size"], at)
+    if _CONSTRAINTS in asked:
+        at = f"{path}.annotations[{_PREFIX}{_CONSTRAINTS}]"
+        request["podsetSliceRequiredTopologyConstraints"] = _json_list(asked[_CONSTRAINTS], at)
     if index_label is not None:
         request["podIndexLabel"] = index_label
     return topology_text(request)
 
 
-def _constraints(asked: Mapping[str, str]) -> object:
-    name = "slice-required-topology-constraints"
+def _json_list(text: str, path: str) -> list[Any]:
     try:
-        return json.loads(asked[name])
+        found = json.loads(text)
     except (ValueError, RecursionError):
-        raise JobProblem(_annotation(_PREFIX + name), "must be a JSON list") from None
+        found = None
+    if not isinstance(found, list):
+        raise JobProblem(path, "must be a JSON list")
+    return found
 
 
 def _whole(text: str, path: str) -> int:

@@ -1,0 +1,1 @@
+"""Tests of how API objects become engine values."""
