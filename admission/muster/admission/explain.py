@@ -273,6 +273,8 @@ def standing(found: Standing, view: View, now_us: int) -> Explanation:
     """Say why nothing was decided about a workload."""
     match found.why:
         case Why.BEHIND:
+            if not found.other:
+                return Explanation("is next in line")
             return Explanation(f"waits behind {view.name_of(found.other)}")
         case Why.SAME_SHAPE:
             return Explanation(f"waits like {view.name_of(found.other)}, which asks for the same")

@@ -1,8 +1,8 @@
 """
 Questions about a State that decisions do not ask: who uses what, and where everybody else stands.
 
-For people and reports. Answers are frozen values; nothing here changes the State, and nothing is
-remembered between two questions.
+For people and reports. Answers are frozen values; nothing here changes the State, which has to be
+settled, and nothing is remembered between two questions.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Why(Enum):
     """Why no plan says anything about a workload that holds no quota."""
 
     BEHIND = "behind"
-    """It is in the heap; `other` is in front of it."""
+    """It is in the heap; `other` is in front of all, "" if it is itself."""
     SAME_SHAPE = "same shape"
     """`other`, which asks for exactly the same, was looked at in its stead."""
     PARKED = "parked"
@@ -171,7 +171,8 @@ def _standing(state: State, item: Item, decided: Container[str], now_us: int) ->
     if not lifecycle.backoff_expired(item.status, now_us):
         return replace(found, why=Why.BACKING_OFF, until_us=item.status.requeue_at_us)
     if item.place is Place.HEAP:
-        return replace(found, why=Why.BEHIND, other=_head(queue))
+        head = _head(queue)
+        return replace(found, why=Why.BEHIND, other="" if head == item.workload.key else head)
     twin = _twin(item, decided)
     return replace(found, why=Why.SAME_SHAPE, other=twin) if twin else found
 

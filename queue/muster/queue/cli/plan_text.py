@@ -7,6 +7,7 @@ from typing import Final
 
 from muster.admission import explain
 from muster.admission.amounts import FlavorResource
+from muster.admission.conditions import QUOTA_RESERVED
 from muster.admission.explain import Explanation, View
 from muster.admission.plan import Admit, Eviction, Preempt
 from muster.admission.queries import Standing, Use, quota_use, users_of
@@ -73,7 +74,9 @@ class _Text:
         counts = [f"{admitted} admitted", f"{preempted} preempted", f"{waiting} waiting"]
         when = format_timestamp(forecast.plans[0].now_us)
         cycles = f" in {len(forecast.plans)} cycles" if self._several_cycles else ""
-        return f"Plan for {when}: {', '.join(counts)}{cycles}."
+        before = sum(each.status.is_true(QUOTA_RESERVED) for each in self._world.workloads)
+        held = f"; {before} held quota before" if before else ""
+        return f"Plan for {when}: {', '.join(counts)}{cycles}{held}."
 
     def admitted(self) -> Iterator[Row]:
         for cycle, admission in self._forecast.admissions():
