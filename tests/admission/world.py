@@ -194,8 +194,12 @@ class Outcome:
         self.plan = plan
 
     @property
+    def decided(self) -> list[str]:
+        """Whoever was decided about, in that order."""
+        return [name(d.workload) for d in self.plan.decisions]
+
+    @property
     def admitted(self) -> list[str]:
-        """In the order of the decisions."""
         return [name(d.workload) for d in self.plan.decisions if isinstance(d, Admit)]
 
     @property
