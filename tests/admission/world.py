@@ -213,6 +213,12 @@ class Outcome:
             if not eviction.already_asked
         }
 
+    def victims(self, workload: str) -> list[str]:
+        """Of one preemptor, in name order."""
+        found = self.of(workload)
+        assert isinstance(found, Preempt)
+        return sorted(name(eviction.workload) for eviction in found.evictions)
+
     @property
     def waiting(self) -> dict[str, str]:
         """Who waits -> why."""
