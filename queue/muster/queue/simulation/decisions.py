@@ -1,142 +1,124 @@
 """
-What was decided about each job, with who used what at that moment: the memory behind every story.
+What was decided about each job, in words: the memory behind every story.
 
-A `DecisionLog` observes a `Runner`. It keeps admissions and preemptions whole, and of every stretch
+A `DecisionLog` observes a `Runner`. It keeps every admission and preemption, and of every stretch
 of waiting the first refusal and the latest: what is in between differs in figures only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from heapq import nsmallest
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from muster.admission.amounts import FlavorResource
-from muster.admission.plan import Admit, CyclePlan, Decision, Eviction, Preempt, Wait
-from muster.admission.records import Queue
+from muster.admission.explain import View
+from muster.admission.plan import Admit, CyclePlan, Eviction, Preempt, Wait
+from muster.admission.queries import Use, users_of
 from muster.admission.state import State
+from muster.queue.simulation import words
+from muster.queue.simulation.experiment import Experiment
 
-QUEUES_NAMED_MAX: Final = 4
-"""Queues named as users, and as owners of idle quota, of one flavor and resource."""
-
-
-class Share(NamedTuple):
-    """A ClusterQueue's part in one flavor and resource, in amounts."""
-
-    queue: str
-    used: int
-    nominal: int
-
-    @property
-    def idle(self) -> int:
-        return max(0, self.nominal - self.used)
-
-    @property
-    def borrowed(self) -> int:
-        return max(0, self.used - self.nominal)
+CROWD: Final = 64
+"""Running jobs from which on nobody is named as holding what another one waits for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How one flavor and resource stood in a tree once a decision had been taken."""
-
-    own: Share
-    users: tuple[Share, ...]
-    """Who used most."""
-    owners: tuple[Share, ...]
-    """Who had most left idle, the deciding queue itself excepted."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
+    """One sentence about one job."""
+
     at_us: int
-    decision: Decision
-    standings: Mapping[FlavorResource, Standing]
+    job: int
+    """Index into `Experiment.jobs`."""
+    kind: type[Admit | Preempt | Wait]
+    text: str
+    victim: int | None = None
+    """Whom it preempts."""
+
+
+class _Refusals(NamedTuple):
+    """Where the first and the latest refusal of a waiting job stand among the entries."""
+
+    first: int
+    latest: int
 
 
 class DecisionLog:
     """Call it with every plan; `entries` has what is worth telling, in the order of time."""
 
-    def __init__(self) -> None:
+    def __init__(self, experiment: Experiment) -> None:
+        self._jobs = {job.workload.key: index for index, job in enumerate(experiment.jobs)}
+        self._experiment = experiment
         self._entries: list[Noted | None] = []
-        self._latest: dict[str, tuple[int, int]] = {}
-        """Entries of the first and the latest refusal of each waiting job."""
-        self._awaited: dict[tuple[str, str, int], None] = {}
-        """(preemptor, victim, expected end) of victims that were left to finish."""
-        self._trees: dict[str, tuple[Queue, ...]] = {}
+        self._refusals: dict[str, _Refusals] = {}
+        self._awaited: dict[tuple[str, str], None] = {}
+        """(preemptor, victim) where the victim was left to finish."""
+        self._running = 0
 
     @property
     def entries(self) -> tuple[Noted, ...]:
         return tuple(entry for entry in self._entries if entry is not None)
 
     def __call__(self, at_us: int, plan: CyclePlan, state: State) -> None:
+        view = self._view(state)
         for decision in plan.decisions:
+            job = self._jobs[decision.workload]
             match decision:
                 case Admit():
-                    self._latest.pop(decision.workload, None)
-                    self._note(at_us, decision, state)
+                    self._refusals.pop(decision.workload, None)
+                    workload = self._experiment.jobs[job].workload
+                    text = words.admission(decision, workload, state)
+                    self._entries.append(Noted(at_us=at_us, job=job, kind=Admit, text=text))
                 case Preempt():
-                    news = [e for e in decision.evictions if self._is_news(decision, e)]
-                    if news:
-                        self._note(at_us, replace(decision, evictions=tuple(news)), state)
+                    self._entries += self._preempted(at_us, job, decision, view)
                 case Wait():
-                    self._refused(at_us, decision, state)
+                    self._refused(at_us, job, decision, view)
+
+    def _preempted(self, at_us: int, job: int, preempt: Preempt, view: View) -> Iterator[Noted]:
+        for eviction in preempt.evictions:
+            if self._is_news(preempt, eviction):
+                yield Noted(
+                    at_us=at_us,
+                    job=job,
+                    kind=Preempt,
+                    text=words.preemption(preempt, eviction, view, at_us),
+                    victim=self._jobs[eviction.workload] if eviction.ends_by_us is None else None,
+                )
 
     def _is_news(self, preempt: Preempt, eviction: Eviction) -> bool:
-        """Whether a victim is asked to leave, or for the first time left to finish."""
+        """Whether a victim is asked to leave, or left to finish, for the first time."""
         if eviction.ends_by_us is None:
             return not eviction.already_asked
-        awaited = preempt.workload, eviction.workload, eviction.ends_by_us
-        known = awaited in self._awaited
-        self._awaited[awaited] = None
+        pair = preempt.workload, eviction.workload
+        known = pair in self._awaited
+        self._awaited[pair] = None
         return not known
 
-    def _refused(self, at_us: int, wait: Wait, state: State) -> None:
-        known = self._latest.get(wait.workload)
+    def _refused(self, at_us: int, job: int, wait: Wait, view: View) -> None:
         here = len(self._entries)
+        known = self._refusals.get(wait.workload)
         if known is None:
-            self._latest[wait.workload] = here, here
+            self._refusals[wait.workload] = _Refusals(here, here)
         else:
-            first, latest = known
-            if latest != first:
-                self._entries[latest] = None
-            self._latest[wait.workload] = first, here
-        self._note(at_us, wait, state)
+            if known.latest != known.first:
+                self._entries[known.latest] = None
+            self._refusals[wait.workload] = known._replace(latest=here)
+        text = words.refusal(wait, view)
+        self._entries.append(Noted(at_us=at_us, job=job, kind=Wait, text=text))
 
-    def _note(self, at_us: int, decision: Decision, state: State) -> None:
-        queue = state.queues[decision.cluster_queue]
-        tree = self._tree(queue, state)
-        standings = {pair: _standing(queue, tree, pair) for pair in _pairs(decision)}
-        self._entries.append(Noted(at_us, decision, standings))
+    def _view(self, state: State) -> View:
+        crowded = sum(len(queue.holders) for queue in state.queues.values()) > CROWD
+        known: dict[tuple[str, FlavorResource], Sequence[Use]] = {}
 
-    def _tree(self, queue: Queue, state: State) -> tuple[Queue, ...]:
-        tree = self._trees.get(queue.name)
-        if tree is None:
-            tree = tuple(other for other in state.queues.values() if other.root is queue.root)
-            self._trees[queue.name] = tree
-        return tree
+        def users(cluster_queue: str, pair: FlavorResource) -> Sequence[Use]:
+            if crowded:
+                return ()
+            key = cluster_queue, pair
+            if key not in known:
+                known[key] = users_of(state, cluster_queue, pair)
+            return known[key]
 
+        return View(users_of=users, name_of=self._name_of)
 
-def _pairs(decision: Decision) -> Iterator[FlavorResource]:
-    """Yield the flavors and resources a decision speaks of, each once."""
-    seen = [FlavorResource(grant.flavor, grant.resource) for grant in decision.grants]
-    if isinstance(decision, Wait):
-        seen += [FlavorResource(o.flavor, o.resource) for o in decision.obstacles if o.resource]
-    yield from dict.fromkeys(seen)
-
-
-def _standing(queue: Queue, tree: Iterable[Queue], pair: FlavorResource) -> Standing:
-    shares = [_share(other, pair) for other in tree if pair in other.cells]
-    others = [share for share in shares if share.idle and share.queue != queue.name]
-    users = [share for share in shares if share.used]
-    return Standing(
-        own=_share(queue, pair),
-        users=tuple(nsmallest(QUEUES_NAMED_MAX, users, key=lambda s: (-s.used, s.queue))),
-        owners=tuple(nsmallest(QUEUES_NAMED_MAX, others, key=lambda s: (-s.idle, s.queue))),
-    )
-
-
-def _share(queue: Queue, pair: FlavorResource) -> Share:
-    cell = queue.cells.get(pair)
-    return Share(queue.name, 0, 0) if cell is None else Share(queue.name, cell.used, cell.nominal)
+    def _name_of(self, key: str) -> str:
+        return self._experiment.jobs[self._jobs[key]].name

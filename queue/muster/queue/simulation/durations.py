@@ -73,7 +73,7 @@ def short(duration_us: int) -> str:
         return "0" if duration_us == 0 else f"{duration_us} us"
     if duration_us < UNITS_US["s"]:
         return f"{duration_us // 1000} ms"
-    if duration_us < UNITS_US["m"]:
+    if duration_us < 2 * UNITS_US["m"] and duration_us % UNITS_US["m"]:
         tenths = (duration_us + 50_000) // 100_000
         return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"
     units = [(unit, UNITS_US[unit]) for unit in ("d", "h", "m", "s")]

@@ -6,9 +6,11 @@ Manifests and traces both become an `Experiment`; the runner knows of no other i
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 
 from muster.admission import events, objects
 from muster.admission.amounts import FlavorResource
@@ -17,9 +19,12 @@ from muster.admission.config import Config
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedJob:
-    """One job: its Workload, whose creation is the arrival, and how long it takes."""
+    """One job: its Workload, when it arrives, and how long it takes."""
 
+    name: str
+    """What people call it."""
     workload: objects.Workload
+    arrives_us: int
     runs_for_us: int
     """From the moment its pods are ready to the end."""
     ready_after_us: int = 0
@@ -28,6 +33,8 @@ class SimulatedJob:
     """What the report calls the priority; the number when there is no class."""
     recorded_wait_us: int | None = None
     """How long the job waited where the trace was recorded."""
+    status: objects.Status = field(default_factory=objects.Status)
+    """What was decided about it before it arrives: a job may come running."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,3 +87,25 @@ class Experiment:
         for name, quotas in owned:
             for pair, quota in quotas.items():
                 yield name, pair, quota.nominal
+
+
+def shuffled(experiment: Experiment, seed: int) -> Experiment:
+    """
+    Return the same experiment with other luck: who of those that arrive at one instant is first.
+
+    The order of the input decides otherwise. How much a result changes from seed to seed is how
+    much of it was chance.
+    """
+    chance = random.Random(seed)  # noqa: S311 - to be replayed, not to be secret
+    jobs: list[SimulatedJob] = []
+    for _, together in groupby(experiment.jobs, key=lambda job: job.arrives_us):
+        group = list(together)
+        chance.shuffle(group)
+        jobs += group
+    return replace(
+        experiment,
+        jobs=tuple(
+            replace(job, workload=replace(job.workload, uid=f"{number:08d}"))
+            for number, job in enumerate(jobs)
+        ),
+    )

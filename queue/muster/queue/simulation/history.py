@@ -92,7 +92,7 @@ class History:
         """Yield every wait, job by job; a wait that ends at once is one too."""
         for index, runs in enumerate(self.runs_by_job()):
             job = self.experiment.jobs[index]
-            since_us = job.workload.created_us
+            since_us = job.arrives_us
             if since_us > self.ended_us:
                 continue
             queue = self.experiment.queue_of(job.workload)

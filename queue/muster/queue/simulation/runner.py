@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from muster.admission import events, lifecycle, objects
-from muster.admission.conditions import EVICTED
+from muster.admission.conditions import EVICTED, PODS_READY
 from muster.admission.config import Config
 from muster.admission.cycle import decide
 from muster.admission.errors import InvariantError
@@ -84,7 +84,7 @@ class Runner:
             self._state.apply(event, experiment.start_us)
         for index, spec in enumerate(experiment.jobs):
             job = self._jobs[spec.workload.key] = _Job(index, spec, spec.workload)
-            self._clock.plan(spec.workload.created_us, self._arrive, job)
+            self._clock.plan(spec.arrives_us, self._arrive, job)
 
     def run(self) -> History:
         """Run to the end, or to the given instant."""
@@ -154,33 +154,38 @@ class Runner:
 
     def _admit(self, job: _Job, grants: tuple[Grant, ...]) -> None:
         self.history.admitted += 1
-        status = self._status(job)
-        admission = status.admission
-        assert admission is not None
-        job.run = Run(job.index, admission.cluster_queue, self._clock.now_us, grants)
-        self.history.runs.append(job.run)
-        # No other controller lives here to give a second opinion: checks pass at once.
-        for check in status.checks:
-            ready = replace(check, state=objects.CheckState.READY, since_us=self._clock.now_us)
-            self._step(job, lifecycle.CheckChanged(ready))
-        self._start(job, job.run)
+        self._occupy(job, grants)
 
     def _preempt(self, preempt: Preempt) -> None:
         for eviction in preempt.evictions:
             if not eviction.already_asked and eviction.ends_by_us is None:
-                self._stop_later(
-                    self._jobs[eviction.workload], eviction.reason, preempt.workload
-                )
+                self._stop_later(self._jobs[eviction.workload], eviction.reason, preempt.workload)
 
     # --- The job behind a Workload ---------------------------------------------------------------
 
     def _arrive(self, job: _Job) -> None:
         self.history.arrived += 1
-        self._state.apply(events.WorkloadSeen(job.workload, objects.Status()), self._clock.now_us)
+        self._state.apply(events.WorkloadSeen(job.workload, job.spec.status), self._clock.now_us)
+        admission = job.spec.status.admission
+        if admission is None:
+            self._watch_deadline(job)
+            return
+        self._occupy(job, _grants(admission))
+        if lifecycle.phase(job.workload, job.spec.status) is Phase.EVICTING:
+            self._stop_later(job, job.spec.status.conditions[EVICTED].reason)
 
-    def _start(self, job: _Job, run: Run) -> None:
-        clock, spec = self._clock, job.spec
-        if self._config.pods_ready is not None:
+    def _occupy(self, job: _Job, grants: tuple[Grant, ...]) -> None:
+        """Let a job run on the quota it has been given."""
+        clock, spec, status = self._clock, job.spec, self._status(job)
+        admission = status.admission
+        assert admission is not None
+        run = job.run = Run(job.index, admission.cluster_queue, clock.now_us, grants)
+        self.history.runs.append(run)
+        # No other controller lives here to give a second opinion: checks pass at once.
+        for check in status.checks:
+            ready = replace(check, state=objects.CheckState.READY, since_us=clock.now_us)
+            self._step(job, lifecycle.CheckChanged(ready))
+        if self._config.pods_ready is not None and not status.is_true(PODS_READY):
             self._step(job, lifecycle.PodsReadyChanged(ready=False))
             clock.plan(clock.now_us + spec.ready_after_us, self._ready, job, run)
         clock.plan(clock.now_us + spec.ready_after_us + spec.runs_for_us, self._finish, job, run)
@@ -267,6 +272,19 @@ class Runner:
         self._step(job, event)
         if lifecycle.phase(job.workload, self._status(job)) is Phase.BACKING_OFF:
             self._watch_deadline(job)
+
+
+def _grants(admission: objects.Admission) -> tuple[Grant, ...]:
+    """Return what a job that arrives running was given; how much was borrowed is not recorded."""
+    amounts: dict[tuple[str, str], int] = {}
+    for assigned in admission.pod_sets:
+        for resource, amount in assigned.usage.items():
+            key = assigned.flavors[resource], resource
+            amounts[key] = amounts.get(key, 0) + amount
+    return tuple(
+        Grant(flavor=flavor, resource=resource, amount=amount)
+        for (flavor, resource), amount in amounts.items()
+    )
 
 
 def _effective(experiment: Experiment) -> Config:

@@ -89,7 +89,7 @@ def builtin(name: str) -> Experiment:
         for queue in range(load.queues_per_cohort)
     ]
     jobs = [job for _, queue in queues for job in _jobs(queue, load.streams)]
-    jobs.sort(key=lambda job: job.workload.created_us)  # stable: queue by queue at one instant
+    jobs.sort(key=lambda job: job.arrives_us)  # stable: queue by queue at one instant
     return Experiment(
         title=name,
         config=Config(),
@@ -125,6 +125,7 @@ def _queue(cohort: str, name: str) -> tuple[events.Event, ...]:
 def _jobs(queue: str, streams: tuple[Stream, ...]) -> list[SimulatedJob]:
     return [
         SimulatedJob(
+            name=f"{queue}-{stream.name}-{k:03}",
             workload=objects.Workload(
                 namespace="default",
                 name=f"{queue}-{stream.name}-{k:03}",
@@ -134,6 +135,7 @@ def _jobs(queue: str, streams: tuple[Stream, ...]) -> list[SimulatedJob]:
                 priority=stream.priority,
                 pod_sets=pod_sets,
             ),
+            arrives_us=(k + 1) * stream.interval_ms * US_PER_MS,
             runs_for_us=stream.runs_for_ms * US_PER_MS,
             priority_class=stream.name,
         )
