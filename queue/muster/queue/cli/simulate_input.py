@@ -21,7 +21,7 @@ from muster.queue.simulation.experiment import Experiment, shuffled
 from muster.queue.simulation.traces import assemble, builtin, fleet, loading, quotas
 from muster.queue.simulation.traces.columns import Columns, ColumnsError, parse_columns
 from muster.queue.simulation.traces.fleet import Kind
-from muster.queue.simulation.traces.trace import Trace
+from muster.queue.simulation.traces.job_trace import Trace
 from muster.queue.translate import policy
 
 FLAVOR = "default"

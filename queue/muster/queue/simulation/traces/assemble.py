@@ -5,8 +5,8 @@ from __future__ import annotations
 from muster.admission import objects
 from muster.admission.config import Config
 from muster.queue.simulation.experiment import Experiment, SimulatedJob
+from muster.queue.simulation.traces.job_trace import Trace, TraceJob
 from muster.queue.simulation.traces.quotas import MODEL_LABEL, Quotas
-from muster.queue.simulation.traces.trace import Trace, TraceJob
 
 
 def experiment_of(trace: Trace, quotas: Quotas, config: Config) -> Experiment:

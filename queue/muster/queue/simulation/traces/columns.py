@@ -21,8 +21,8 @@ from typing import Final
 from muster.queue.api.problems import did_you_mean, listed, shown
 from muster.queue.api.quantities import QuantityError, request_amount
 from muster.queue.manifests.complaints import Complaint, Origin
+from muster.queue.simulation.traces.job_trace import Trace, TraceJob, per_pod
 from muster.queue.simulation.traces.rows import CellError, Row, Table, checked
-from muster.queue.simulation.traces.trace import Trace, TraceJob, per_pod
 
 REQUIRED: Final = ("arrival", "runtime")
 COLUMNS: Final = (*REQUIRED, "queue", "priority", "pods", "requests", "name", "started")

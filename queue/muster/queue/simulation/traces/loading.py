@@ -9,7 +9,7 @@ from muster.queue.manifests import sources
 from muster.queue.manifests.complaints import Complaint, ManifestError, Origin
 from muster.queue.simulation.traces import columns, presets, rows, slurm
 from muster.queue.simulation.traces.columns import Columns
-from muster.queue.simulation.traces.trace import Trace
+from muster.queue.simulation.traces.job_trace import Trace
 
 
 def load(path: str, mapping: Columns, stdin: BinaryIO) -> Trace:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from muster.queue.manifests.complaints import Complaint
+from muster.queue.simulation.traces.job_trace import Trace, TraceJob, per_pod
 from muster.queue.simulation.traces.rows import CellError, Row, Table, checked
-from muster.queue.simulation.traces.trace import Trace, TraceJob, per_pod
 
 GPU: Final = "nvidia.com/gpu"
 GPU_MILLI: Final = "gpu-milli"

@@ -17,7 +17,7 @@ from muster.admission import events, objects
 from muster.admission.amounts import FlavorResource
 from muster.queue.api.problems import did_you_mean, listed
 from muster.queue.simulation.traces.fleet import Kind
-from muster.queue.simulation.traces.trace import Trace
+from muster.queue.simulation.traces.job_trace import Trace
 from muster.queue.translate.structure import Structure
 
 NAMESPACE: Final = "trace"

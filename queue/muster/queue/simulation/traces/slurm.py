@@ -18,9 +18,9 @@ from typing import Final
 from muster.queue.api.problems import shown
 from muster.queue.api.quantities import QuantityError, request_amount
 from muster.queue.simulation.traces.columns import Columns
+from muster.queue.simulation.traces.job_trace import Trace, TraceJob, per_pod
 from muster.queue.simulation.traces.presets import GPU
 from muster.queue.simulation.traces.rows import SECOND_US, CellError, Row, Table, checked
-from muster.queue.simulation.traces.trace import Trace, TraceJob, per_pod
 
 MARKS: Final = ("JobID", "Submit")
 """Columns by which the format is recognised."""
