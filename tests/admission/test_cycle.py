@@ -185,6 +185,26 @@ def test_what_a_preemptor_waits_for_is_not_given_away() -> None:
     assert outcome.waiting == {"late": "WaitingForQuota"}
 
 
+def test_what_victims_leave_behind_counts_at_every_level() -> None:
+    """What v takes from P makes x cross the quota that P keeps at home, but v is leaving."""
+    world = World(
+        a_cohort("root", quota={"default": {"cpu": 1}}),
+        a_cohort("P", "root", quota={"default": {"cpu": (4, None, 2)}}),
+        a_cohort("Q", "P", quota={"default": {"cpu": (0, 0)}}),
+        a_cluster_queue("p", cohort="Q", cpu=8, reclaim=ANY),
+        a_cluster_queue("q", cohort="Q", cpu=0),
+        a_cluster_queue("x", cohort="P", cpu=0),
+        a_cluster_queue("y", cohort="root", cpu=0),
+    )
+    world.run(a_gang("u", "q", cpu=3, priority=9), a_gang("v", "q", cpu=5))
+    world.see(a_gang("w-p", "p", cpu=2), a_gang("w-x", "x", cpu=3), a_gang("w-y", "y", cpu=3))
+
+    outcome = world.cycle()
+
+    assert outcome.evicted == {"v": RECLAIMED}
+    assert outcome.admitted == ["w-x", "w-y"]
+
+
 # --- Keeping room for who waits in vain ---
 
 

@@ -113,10 +113,14 @@ class _Round:
         #: … and with the victims of this round gone.
         self._freed = Imagined(outlook.usage)
         self._victims: dict[Holder, None] = {}
+        self._admitted: list[Holder] = []
 
     def process(self, entries: list[Entry]) -> None:
         for entry in self._in_order(entries):
             self._process(entry)
+        # Not before: until here the outlook is what both usages of the round are laid over.
+        for holder in self._admitted:
+            self._outlook.admit(holder)
 
     def _in_order(self, entries: list[Entry]) -> Iterator[Entry]:
         config = self._outlook.config
@@ -205,7 +209,7 @@ class _Round:
         self.decisions[item.workload.key] = admit(
             entry, admission_of(entry), self._outlook.usage
         )
-        self._outlook.admit(holder)
+        self._admitted.append(holder)
 
     def _preempt(self, entry: Entry) -> None:
         self._book(entry)
