@@ -1,0 +1,1 @@
+"""Tests of the commands as somebody at a terminal meets them."""
