@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"Not measured: {skipped[-1]}", flush=True)
             continue
         print(as_text(done[-1], full=scale.full), flush=True)
-        if profile is not None:
+        if profile is not None and profile.getstats():
             statistics = pstats.Stats(profile).strip_dirs().sort_stats("tottime")
             statistics.print_stats(PROFILED_FUNCTIONS)
     if options.json is not None:

@@ -1,9 +1,9 @@
 """
 The peer's benchmark traces, played by the runner of `muster simulate`.
 
-With engine time charged, the time of every decision passes on the virtual clock, as long as it
-would have taken where the peer's figures were taken; arrivals, run times and evictions cost nothing.
-In free time decisions cost nothing either.
+With engine time charged, every decision takes as long on the virtual clock as it would have taken
+where the peer's figures were taken; arrivals, run times and evictions cost nothing. In free time
+decisions cost nothing either.
 """
 
 from __future__ import annotations
