@@ -340,6 +340,12 @@ def test_a_slip_is_told(changes: Manifest, complaint: str) -> None:
     assert any(complaint in each for each in said(changes))
 
 
+def test_two_labels_may_come_from_workloads() -> None:
+    label = {"sourceKind": "Workload", "trackedValues": ["x"]}
+
+    assert said({"metrics.customLabels": [{"name": name, **label} for name in "ab"]}) == []
+
+
 def test_no_limit_of_requests_is_written_as_a_negative_one() -> None:
     assert configured({"clientConnection.qps": -1}).client_connection.qps == -1
 

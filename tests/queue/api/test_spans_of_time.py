@@ -84,6 +84,7 @@ def test_whole_seconds_are_written_without_a_fraction() -> None:
         ("1500ns", timedelta(microseconds=1), "0.000001s"),
         ("-5m", timedelta(minutes=-5), "-5m"),
         ("+5m", timedelta(minutes=5), "5m"),
+        ("1s" * 32, timedelta(seconds=32), "32s"),
         ("1h1m1s1ms", timedelta(hours=1, minutes=1, seconds=1, milliseconds=1), "1h1m1.001s"),
     ],
 )

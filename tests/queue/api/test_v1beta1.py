@@ -217,6 +217,25 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize(
+    "levels, domain",
+    [
+        (None, {"values": ["a"], "count": 1}),
+        ("rack", {"values": ["a"], "count": 1}),
+        (["rack"], {"values": ["a", "b"], "count": 1}),
+        (["rack"], {"values": ["a"]}),
+        (["rack"], "a"),
+    ],
+)
+def test_a_topology_without_form_is_left_as_it_is(levels: object, domain: object) -> None:
+    topology = {"levels": levels, "domains": [domain]}
+    status = {"admission": {"podSetAssignments": [{"topologyAssignment": topology}]}}
+
+    upgraded = upgrade({"apiVersion": OLD, "kind": "Workload", "status": status})
+
+    assert upgraded.document["status"] == status
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_an_old_manifest_becomes_a_current_one(case: Case) -> None:
     old = {"apiVersion": OLD, "kind": case.kind, "metadata": {"name": "x"}, case.part: case.old}

@@ -27,6 +27,12 @@ def pod_set(name: str, **content: object) -> Manifest:
     return {"name": name, "template": {"spec": POD}, **content}
 
 
+AFFINITY = (
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    ".nodeSelectorTerms[0].matchExpressions[0]"
+)
+
+
 CASES = [
     Case(
         name="a class gives a priority",
@@ -221,20 +227,25 @@ CASES = [
         cure={"spec.initContainers[0].name": "i"},
     ),
     Case(
+        name="node affinity names values",
+        kind="Pod",
+        changes={AFFINITY: {"key": "gpu", "operator": "NotIn"}},
+        said=f"{AFFINITY}.values: is required by operator NotIn",
+        cure={f"{AFFINITY}.values": ["a"]},
+    ),
+    Case(
+        name="node affinity names no values for Exists",
+        kind="Pod",
+        changes={AFFINITY: {"key": "gpu", "operator": "DoesNotExist", "values": ["a"]}},
+        said=f"{AFFINITY}.values: must be empty for operator DoesNotExist",
+        cure={f"{AFFINITY}.values": []},
+    ),
+    Case(
         name="node affinity compares with one number",
         kind="Pod",
-        changes={
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [
-                    {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["new"]}]}
-                ]
-            }
-        },
-        said="matchExpressions[0].values: must be one whole number for operator Gt",
-        cure={
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-            ".nodeSelectorTerms[0].matchExpressions[0].values": ["3"]
-        },
+        changes={AFFINITY: {"key": "gen", "operator": "Gt", "values": ["new"]}},
+        said=f"{AFFINITY}.values: must be one whole number for operator Gt",
+        cure={f"{AFFINITY}.values": ["3"]},
     ),
 ]
 
