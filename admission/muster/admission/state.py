@@ -33,7 +33,7 @@ from muster.admission.pending import Group, Place, Shape
 from muster.admission.plan import Admit, Aside, CyclePlan, Preempt, Requeue, Wait
 from muster.admission.quota import BOOKED, book_all, release_all
 from muster.admission.records import Holder, Item, Queue, Tree, Victim
-from muster.admission.waking import is_worth_waking
+from muster.admission.waking import whom_to_wake
 
 
 class State:
@@ -56,6 +56,8 @@ class State:
         """Queues whose activity may have changed."""
         self._to_sweep: dict[Queue, None] = {}
         self._to_wake: dict[Queue, None] = {}
+        self._to_ask_again: dict[Tree, None] = {}
+        """Trees in which somebody was not woken because others went first."""
         self._stirred: dict[Tree, None] = {}
         self._alarms: list[tuple[int, str]] = []
         """(instant, workload key) at which a back-off ends, or patience with victims does."""
@@ -315,7 +317,7 @@ class State:
             or old.conditions.get(EVICTED) != status.conditions.get(EVICTED)
             or old.conditions.get(REQUEUED) != status.conditions.get(REQUEUED)
             or old.requeue_at_us != status.requeue_at_us
-            or not lifecycle.may_queue(workload, status)
+            or not self._may_queue(workload, status)
         )
 
     def _shape(self, item: Item) -> Shape:
@@ -351,7 +353,7 @@ class State:
             local_queue is None
             or local_queue.stop_policy is not StopPolicy.NONE
             or local_queue.terminating
-            or not self._may_queue(item)
+            or not self._may_queue(item.workload, item.status)
         ):
             return
         queue = self.queues.get(local_queue.cluster_queue)
@@ -377,9 +379,10 @@ class State:
             self._stir(queue)
         self._note(queue)
 
-    def _may_queue(self, item: Item) -> bool:
-        gated = item.workload.gated_by and self.config.gates.admission_gated_by
-        return not gated and lifecycle.may_queue(item.workload, item.status)
+    def _may_queue(self, workload: objects.Workload, status: objects.Status) -> bool:
+        if workload.gated_by and not self.config.gates.admission_gated_by:
+            workload = replace(workload, gated_by=())
+        return lifecycle.may_queue(workload, status)
 
     def _unqueue(self, item: Item) -> None:
         if item.place in (Place.HEAP, Place.PARKED):
@@ -566,6 +569,10 @@ class State:
 
     def _calm(self, plan: CyclePlan) -> None:
         """Let trees rest in which the plan's last round changed nothing and nothing happened since."""
+        for looked in plan.looked_at:
+            queue = self.queues.get(looked.queue)
+            if queue is not None and queue.tree.later:
+                self._to_ask_again[queue.tree] = None
         if not plan.steady:
             return
         for looked in plan.looked_at:
@@ -605,19 +612,29 @@ class State:
             # Heads that stayed in the heap are looked at again, too.
             tree.stirs += 1
             self._stirred[tree] = None
+            tree.later = []
             for queue in list(tree.parked):
-                self._sweep_queue(queue, now_us, None)
+                self._bring_back(queue, queue.pending.asleep, now_us)
         for tree in woken:
-            for queue in list(tree.parked):
-                self._sweep_queue(
-                    queue, now_us, partial(is_worth_waking, queue=queue, config=self.config)
-                )
+            sleepers = [(q, group) for q in tree.parked for group in q.pending.asleep]
+            self._wake(tree, sleepers, now_us)
+        for tree in self._to_ask_again:
+            later, tree.later = tree.later, []
+            self._wake(tree, [s for s in later if s[1].has_parked or s[1].failed], now_us)
+        self._to_ask_again.clear()
 
-    def _sweep_queue(
-        self, queue: Queue, now_us: int, worth: Callable[[Group], bool] | None
-    ) -> None:
+    def _wake(self, tree: Tree, sleepers: list[tuple[Queue, Group]], now_us: int) -> None:
+        waking = whom_to_wake(sleepers, self.config)
+        tree.later = waking.later
+        by_queue: dict[Queue, list[Group]] = {}
+        for queue, group in waking.wake:
+            by_queue.setdefault(queue, []).append(group)
+        for queue, groups in by_queue.items():
+            self._bring_back(queue, groups, now_us)
+
+    def _bring_back(self, queue: Queue, groups: list[Group], now_us: int) -> None:
         may_return = partial(self._may_return, queue=queue, now_us=now_us)
-        if queue.pending.sweep(may_return, worth):
+        if queue.pending.sweep(groups, may_return):
             self._stir(queue)
         self._note(queue)
 
