@@ -76,7 +76,7 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
         decisions=tuple(decisions.values()),
         rounds=rounds,
         now_us=now_us,
-        exhausted=not moved,
+        exhausted=not moved and not (rounds and any(queue.tree.later for queue in queues)),
         steady=steady,
         looked_at=tuple(LookedAt(q.name, q.pending.swept, q.tree.stirs) for q in queues),
     )

@@ -13,7 +13,7 @@ aside ("parked") until something changes.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Order = tuple[int, int, str, str]
 """Negated priority, queue timestamp, UID, key: smaller goes first, and no two are equal."""
+
+LAST: Order = (2**63, 0, "", "")
+"""After every order there is."""
 
 Shape = tuple[int, tuple[objects.PodSet, ...]]
 """Effective priority and effective pod sets: the equivalence class of a workload."""
@@ -103,6 +106,17 @@ class Group:
         """The order of the first member in the heap."""
         items = self._waiting.items
         return items[0].order if items else None
+
+    @property
+    def rests(self) -> bool:
+        """Whether members were set aside one by one."""
+        return bool(self._resting.items)
+
+    @property
+    def first_parked(self) -> Order:
+        """The order of the first member that was set aside with the group; last if there is none."""
+        items = self._parked.items
+        return items[0].order if items else LAST
 
     def push(self, item: Item, *, ready: bool) -> None:
         self._waiting.add(item)
@@ -222,22 +236,16 @@ class Pending:
         self._refile(group, old)
         self._tidy(group)
 
-    def sweep(
-        self,
-        may_return: Callable[[Item], bool],
-        is_worth_waking: Callable[[Group], bool] | None = None,
-    ) -> bool:
-        """
-        Give what was set aside another try, if it may; return whether anything moved.
+    @property
+    def asleep(self) -> list[Group]:
+        """The groups that were found not to fit, or have members that were set aside."""
+        return list({group: None for group in (*self._failed, *self.set_aside)})
 
-        With `is_worth_waking`, groups for which it says no stay where they are.
-        """
+    def sweep(self, groups: Iterable[Group], may_return: Callable[[Item], bool]) -> bool:
+        """Give what was set aside another try, if it may; return whether anything moved."""
         self.swept += 1
-        waking = {group: None for group in (*self._failed, *self.set_aside)}
-        if is_worth_waking is not None:
-            waking = {group: None for group in waking if is_worth_waking(group)}
         moved = False
-        for group in waking:
+        for group in groups:
             group.failed = False
             self._failed.pop(group, None)
             old = group.first

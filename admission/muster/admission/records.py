@@ -199,12 +199,14 @@ class Queue(QueueNode):
 class Tree:
     """Queues that share a root, and which of them have something to look at."""
 
-    __slots__ = ("parked", "ready", "stirs")
+    __slots__ = ("later", "parked", "ready", "stirs")
 
     def __init__(self) -> None:
         self.ready: dict[Queue, None] = {}
         """Active queues with a workload in the heap."""
         self.parked: dict[Queue, None] = {}
         """Queues with workloads that were set aside."""
+        self.later: list[tuple[Queue, Group]] = []
+        """Who was not woken because others go first; to be asked again after the next decision."""
         self.stirs = 0
         """Grows with everything that may change a decision."""
