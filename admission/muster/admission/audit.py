@@ -402,13 +402,16 @@ def _of_shares(node: Node, figures: _Figures) -> Iterator[str]:
 
 def _of_cell(cell: Cell, node: Node, pair: FlavorResource, figures: _Figures) -> Iterator[str]:
     quota = _quota(node, pair)
+    lent = minus(figures.subtree(node, pair), figures.guaranteed(node, pair))
+    limit = quota.borrowing_limit
     wanted = {
         "nominal": quota.nominal,
-        "borrowing_limit": quota.borrowing_limit,
+        "borrowing_limit": limit,
         "lending_limit": quota.lending_limit,
         "declared": figures.declared(node, pair),
         "subtree": figures.subtree(node, pair),
         "guaranteed": figures.guaranteed(node, pair),
+        "borrowable": None if limit is None else plus(lent, limit),
         "potential": figures.potential(node, pair),
         "used": figures.used(node, pair),
     }
