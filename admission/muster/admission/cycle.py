@@ -78,7 +78,7 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
         now_us=now_us,
         exhausted=not moved and not (rounds and any(queue.tree.later for queue in queues)),
         steady=steady,
-        looked_at=tuple(LookedAt(q.name, q.pending.swept, q.tree.stirs) for q in queues),
+        looked_at=tuple(LookedAt(q.name, q.tree.swept, q.tree.stirred) for q in queues),
     )
 
 

@@ -175,7 +175,6 @@ class Pending:
         "preemptor_generation",
         "set_aside",
         "sticky",
-        "swept",
     )
 
     def __init__(self) -> None:
@@ -186,8 +185,6 @@ class Pending:
         """A workload that waits for its victims and stays in front of all others."""
         self.preemptor: Item | None = None
         self.preemptor_generation = 0
-        self.swept = 0
-        """How many sweeps there were; a decision made before the last one does not park anybody."""
         self.set_aside: dict[Group, None] = {}
         """Groups with parked members."""
         self._failed: dict[Group, None] = {}
@@ -243,7 +240,6 @@ class Pending:
 
     def sweep(self, groups: Iterable[Group], may_return: Callable[[Item], bool]) -> bool:
         """Give what was set aside another try, if it may; return whether anything moved."""
-        self.swept += 1
         moved = False
         for group in groups:
             group.failed = False

@@ -148,7 +148,7 @@ class CyclePlan:
 
 
 class LookedAt(NamedTuple):
-    """A queue that was looked at, and the counters that tell what happened to it since."""
+    """A queue that was looked at, and what had last happened to it then."""
 
     queue: str
     swept: int

@@ -199,7 +199,7 @@ class Queue(QueueNode):
 class Tree:
     """Queues that share a root, and which of them have something to look at."""
 
-    __slots__ = ("later", "parked", "ready", "stirs")
+    __slots__ = ("later", "parked", "ready", "stirred", "swept")
 
     def __init__(self) -> None:
         self.ready: dict[Queue, None] = {}
@@ -208,5 +208,7 @@ class Tree:
         """Queues with workloads that were set aside."""
         self.later: list[tuple[Queue, Group]] = []
         """Who was not woken because others go first; to be asked again after the next decision."""
-        self.stirs = 0
-        """Grows with everything that may change a decision."""
+        self.stirred = 0
+        """When something last happened that may change a decision; see `State._tick`."""
+        self.swept = 0
+        """When set-aside work was last given another try: older decisions set nobody aside."""

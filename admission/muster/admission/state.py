@@ -59,6 +59,7 @@ class State:
         self._to_ask_again: dict[Tree, None] = {}
         """Trees in which somebody was not woken because others went first."""
         self._stirred: dict[Tree, None] = {}
+        self._ticks = 0
         self._alarms: list[tuple[int, str]] = []
         """(instant, workload key) at which a back-off ends, or patience with victims does."""
 
@@ -409,8 +410,13 @@ class State:
             tree.parked.pop(queue, None)
 
     def _stir(self, queue: Queue) -> None:
-        queue.tree.stirs += 1
+        queue.tree.stirred = self._tick()
         self._stirred[queue.tree] = None
+
+    def _tick(self) -> int:
+        """Return a number greater than any before: an instant, told from every other."""
+        self._ticks += 1
+        return self._ticks
 
     def _ring_alarms(self, now_us: int) -> None:
         while self._alarms and self._alarms[0][0] <= now_us:
@@ -494,7 +500,7 @@ class State:
                 case Wait():
                     queue = item.queue
                     if item.place is Place.HEAP and queue is not None:
-                        newer = queue.pending.swept != swept.get(queue.name)
+                        newer = queue.tree.swept != swept.get(queue.name)
                         self._put_aside(item, queue, decision, now_us, swept_since=newer)
         self._calm(plan)
 
@@ -577,7 +583,7 @@ class State:
             return
         for looked in plan.looked_at:
             queue = self.queues.get(looked.queue)
-            if queue is not None and queue.tree.stirs == looked.stirred:
+            if queue is not None and queue.tree.stirred == looked.stirred:
                 self._stirred.pop(queue.tree, None)
 
     def _step(self, item: Item, event: lifecycle.Event, now_us: int) -> None:
@@ -610,7 +616,7 @@ class State:
         self._to_wake.clear()
         for tree in swept:
             # Heads that stayed in the heap are looked at again, too.
-            tree.stirs += 1
+            tree.swept = tree.stirred = self._tick()
             self._stirred[tree] = None
             tree.later = []
             for queue in list(tree.parked):
@@ -624,6 +630,7 @@ class State:
         self._to_ask_again.clear()
 
     def _wake(self, tree: Tree, sleepers: list[tuple[Queue, Group]], now_us: int) -> None:
+        tree.swept = self._tick()
         waking = whom_to_wake(sleepers, self.config)
         tree.later = waking.later
         by_queue: dict[Queue, list[Group]] = {}
