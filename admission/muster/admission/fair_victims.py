@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from heapq import heapify, heappop, heapreplace
 from itertools import chain
 
 from muster.admission.cohorts import CohortNode, Node
@@ -68,9 +69,9 @@ class _FairSearch:
         preempting: Sequence[Cell],
         requests: Requests,
     ) -> None:
-        self._scene = scene
+        self.scene = scene
         self._preemptor = preemptor
-        self._queue = queue
+        self.queue = queue
         self._pairs = tuple(cell.pair for cell in preempting)
         self._requests = requests
         #: Usage without victims: what the fit is tested on.
@@ -80,6 +81,7 @@ class _FairSearch:
         book_all(self._with, requests)
         self._taken: list[Victim] = []
         self._shares: dict[Node, Share] = {}
+        self._borrowing: dict[Node, bool] = {}
         self._own_path = dict.fromkeys((queue, *queue.ancestors()))
         self._within_nominal = (
             scene.config.gates.fair_sharing_preempt_within_nominal
@@ -103,7 +105,7 @@ class _FairSearch:
     ) -> bool:
         while (candidates := field.select()) is not None:
             queue = candidates.queue
-            if queue is self._queue:
+            if queue is self.queue:
                 reason: PreemptionReason | None = PreemptionReason.IN_CLUSTER_QUEUE
                 holder: Holder | None = candidates.pop()
             elif self._within_nominal:
@@ -157,6 +159,7 @@ class _FairSearch:
         release_all(self._with, holder.usage)
         for node in (holder.queue, *holder.queue.ancestors()):
             self._shares.pop(node, None)
+            self._borrowing.pop(node, None)
         return fits(self._without, self._requests, borrowing=True)
 
     def share(self, node: Node) -> Share:
@@ -167,7 +170,11 @@ class _FairSearch:
         return found
 
     def borrows(self, node: Node) -> bool:
-        return borrows(self._with, node)
+        """Whether a node uses more than its own now."""
+        found = self._borrowing.get(node)
+        if found is None:
+            found = self._borrowing[node] = borrows(self._with, node)
+        return found
 
     def is_own(self, node: Node) -> bool:
         """Whether a node is the preemptor's queue or above it."""
@@ -178,27 +185,27 @@ class _FairSearch:
         theirs: Node = other
         while theirs.parent is not None and theirs.parent not in self._own_path:
             theirs = theirs.parent
-        mine: Node = self._queue
+        mine: Node = self.queue
         while mine.parent is not theirs.parent:
             assert mine.parent is not None, "candidates are in the preemptor's tree"
             mine = mine.parent
         return mine, theirs
 
     def _collect(self) -> dict[Queue, _Candidates]:
-        policy = self._queue.spec.preemption
-        found = {self._queue: self._candidates_of(self._queue, policy.within_cluster_queue)}
+        policy = self.queue.spec.preemption
+        found = {self.queue: self._candidates_of(self.queue, policy.within_cluster_queue)}
         if policy.reclaim_within_cohort is not PreemptionPolicy.NEVER:
-            for queue in _queues_below(self._queue.root):
+            for queue in _queues_below(self.queue.root):
                 if (
-                    queue is not self._queue
+                    queue is not self.queue
                     and queue.active
-                    and exceeds_nominal(self._scene.view, queue, self._pairs)
+                    and exceeds_nominal(self.scene.view, queue, self._pairs)
                 ):
                     found[queue] = self._candidates_of(queue, policy.reclaim_within_cohort)
         return found
 
     def _candidates_of(self, queue: Queue, policy: PreemptionPolicy) -> _Candidates:
-        scene = self._scene
+        scene = self.scene
         legal = Legal(policy, self._preemptor, self._pairs)
         return _Candidates(
             queue,
@@ -225,15 +232,33 @@ def _queues_below(top: Node) -> Iterator[Queue]:
             stack.extend(node.cohorts.values())
 
 
+class _Seat:
+    """A queue's place in its cohort: the largest share first, then whose first candidate goes first."""
+
+    __slots__ = ("candidates", "rank", "share")
+
+    def __init__(
+        self, share: Share, rank: tuple[bool, bool, int, int, str, str], candidates: _Candidates
+    ) -> None:
+        self.share = share
+        self.rank = rank
+        self.candidates = candidates
+
+    def __lt__(self, other: _Seat) -> bool:
+        if self.share == other.share:
+            return self.rank < other.rank
+        return self.share > other.share
+
+
 class _Field:
     """Which queue is to give next: the descent from the root into the largest share."""
 
     def __init__(self, search: _FairSearch, candidates: dict[Queue, _Candidates]) -> None:
         self._search = search
         self._of = candidates
-        self._root = search._queue.root
-        #: Children still in the game, by cohort, in name order.
-        self._queues: dict[CohortNode, list[Queue]] = {}
+        self._root = search.queue.root
+        #: Children still in the game, by cohort: queues as a heap, cohorts in name order.
+        self._seats: dict[CohortNode, list[_Seat]] = {}
         self._cohorts: dict[CohortNode, list[CohortNode]] = {}
 
     def drop(self, queue: Queue) -> None:
@@ -242,7 +267,7 @@ class _Field:
     def select(self) -> _Candidates | None:
         """Return the candidates of the queue that should give next, at least one; or None."""
         if not isinstance(self._root, CohortNode):
-            own = self._of.get(self._search._queue)
+            own = self._of.get(self._search.queue)
             return own if own is not None and own.first is not None else None
         while True:
             cohort: CohortNode = self._root
@@ -264,35 +289,39 @@ class _Field:
             self._cohorts[cohort.parent].remove(cohort)
 
     def _largest_queue(self, cohort: CohortNode) -> _Candidates | None:
-        queues = self._queues.get(cohort)
-        if queues is None:
-            queues = list(_named(cohort.queues, self._of))
-        search = self._search
-        staying: list[Queue] = []
-        best: _Candidates | None = None
-        for queue in queues:
-            candidates = self._of.get(queue)
-            if candidates is None or candidates.first is None:
+        seats = self._seats.get(cohort)
+        if seats is None:
+            among = [self._of[queue] for queue in _named(cohort.queues, self._of)]
+            seats = self._seats[cohort] = [self._seat(c) for c in among if self._stays(c)]
+            heapify(seats)
+        # Whoever loses a holder moves back, and nobody ever moves forward: a seat that is still
+        # first when looked at afresh is the right one.
+        while seats:
+            top = seats[0]
+            if not self._stays(top.candidates):
+                heappop(seats)
                 continue
-            if queue is not search._queue and not search.borrows(queue):
-                continue
-            staying.append(queue)
-            if best is None or self._goes_before(candidates, best):
-                best = candidates
-        self._queues[cohort] = staying
-        return best
+            fresh = self._seat(top.candidates)
+            if not top < fresh:
+                return top.candidates
+            heapreplace(seats, fresh)
+        return None
 
-    def _goes_before(self, a: _Candidates, b: _Candidates) -> bool:
-        share_a, share_b = self._search.share(a.queue), self._search.share(b.queue)
-        if share_a != share_b:
-            return share_a > share_b
-        return self._rank(a) < self._rank(b)
+    def _stays(self, candidates: _Candidates) -> bool:
+        """Whether a queue is still in the game."""
+        queue, search = candidates.queue, self._search
+        return (
+            candidates.first is not None
+            and queue in self._of
+            and (queue is search.queue or search.borrows(queue))
+        )
 
-    def _rank(self, candidates: _Candidates) -> tuple[object, ...]:
-        first = candidates.first
+    def _seat(self, candidates: _Candidates) -> _Seat:
+        first, search = candidates.first, self._search
         assert first is not None
-        leaving = first.evicting or first in self._search._scene.evicting
-        return (not leaving, candidates.queue is self._search._queue, *first.rank)
+        leaving = first.evicting or first in search.scene.evicting
+        rank = (not leaving, candidates.queue is search.queue, *first.rank)
+        return _Seat(search.share(candidates.queue), rank, candidates)
 
     def _largest_cohort(self, cohort: CohortNode) -> CohortNode | None:
         children = self._cohorts.get(cohort)
