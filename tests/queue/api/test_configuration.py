@@ -205,7 +205,10 @@ def test_waiting_for_pods_is_on_unless_its_gate_says_no() -> None:
 
 SLIPS: list[tuple[Manifest, str]] = [
     ({"waitForPodReady": {}}, "unknown field 'waitForPodReady'. Did you mean 'waitForPodsReady'?"),
-    ({"muster.rounds": 1}, "muster: unknown field 'rounds'. Known here: maxRoundsPerCycle."),
+    (
+        {"muster.rounds": 1},
+        "muster: unknown field 'rounds'. Known here: maxRoundsPerCycle, preemption.",
+    ),
     ({"muster.maxRoundsPerCycle": 0}, "muster.maxRoundsPerCycle: 0 is too small: at least 1"),
     ({"waitForPodsReady.enable": True}, "waitForPodsReady: unknown field 'enable'."),
     ({"waitForPodsReady.timeout": 300}, "'300' is not a duration: write it as in 90s or 1h30m"),

@@ -184,7 +184,7 @@ def test_canonical_text_takes_the_largest_suffix_without_a_fraction(
         ("cpu", "1.0001", 1001, 1001),
         ("memory", "1Ki", 1024, 1024),
         ("memory", "0.1", 1, 1),
-        ("memory", "-1.5", -1, -1),
+        ("memory", "-1.5", -2, -2),
         ("cpu", "9223372036854774", INFINITE - 1807, INFINITE - 1807),
         ("cpu", "9223372036854775", INFINITE, INFINITE - 807),
         ("cpu", "1E", INFINITE, INFINITE),

@@ -18,7 +18,6 @@ _JobField = Literal[
     "maxFailedIndexes",
     "podFailurePolicy",
     "podReplacementPolicy",
-    "scheduling",
     "selector",
     "successPolicy",
     "ttlSecondsAfterFinished",

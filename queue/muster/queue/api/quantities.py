@@ -3,9 +3,9 @@ Kubernetes quantities ("500m", "80Gi", "1e3") as exact integers, and back.
 
 `parse_quantity` counts in nano-units, the finest step Kubernetes knows, so no quantity is ever a
 float and no two different quantities compare equal. The engine's *amounts* are coarser on purpose:
-CPU in milli-cores, everything else in base units, fractions rounded up. What Kubernetes rounds or
-caps is rounded or capped here in the same direction: a fraction of a nano-unit rounds away from
-zero, a magnitude beyond the largest 64-bit integer becomes that integer.
+CPU in milli-cores, everything else in base units. What Kubernetes rounds or caps is rounded or
+capped here in the same direction: fractions of a step away from zero, a magnitude beyond the
+largest 64-bit integer to that integer.
 
 Text that Kubernetes refuses is refused with a `QuantityError` that shows it, says what is allowed
 and guesses what was meant.
@@ -220,7 +220,8 @@ def style_of(resource: str) -> QuantityStyle:
 
 
 def _round_up(resource: str, nanos: int) -> int:
-    return -(-nanos // (MILLI if resource == CPU else NANO))
+    unit = MILLI if resource == CPU else NANO
+    return -(-nanos // unit) if nanos >= 0 else nanos // unit
 
 
 def quota_amount(resource: str, quantity: object) -> int:

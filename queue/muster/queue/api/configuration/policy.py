@@ -139,8 +139,15 @@ class ObjectRetentionPolicies(ApiModel):
     workloads: WorkloadRetentionPolicy = WorkloadRetentionPolicy()
 
 
+class MusterPreemption(ApiModel):
+    patience: Period = timedelta(seconds=30)
+    """A victim that is expected to end within this time is left to finish; 0s stops it at once."""
+
+
 class MusterOptions(ApiModel):
     """What only Muster has."""
+
+    preemption: MusterPreemption = MusterPreemption()
 
     max_rounds_per_cycle: Positive | None = None
     """Rounds of admission in one cycle: 1 decides exactly as the peer; empty goes on to the end."""
