@@ -60,19 +60,23 @@ def test_what_has_no_kind_is_no_object(document: object) -> None:
             "kueue.x-k8.io/v1beta2",
             "LocalQueue",
             (
-                "'kueue.x-k8.io/v1beta2' has no kind 'LocalQueue'."
-                " Did you mean apiVersion 'kueue.x-k8s.io/v1beta2'?"
+                "there is no group of apiVersion 'kueue.x-k8.io/v1beta2'."
+                " Did you mean 'kueue.x-k8s.io/v1beta2'?"
             ),
         ),
         (
             "kueue.x-k8s.oi/v1beta2",
             "Anything",
             (
-                "'kueue.x-k8s.oi/v1beta2' has no kind 'Anything'."
+                "there is no group of apiVersion 'kueue.x-k8s.oi/v1beta2'."
                 " Did you mean 'kueue.x-k8s.io/v1beta2'?"
             ),
         ),
-        ("example.com/v1", "Workload", "Did you mean apiVersion 'kueue.x-k8s.io/v1beta2'?"),
+        (
+            "kueue.x-k8s.io",
+            "Workload",
+            "Workload is read as kueue.x-k8s.io/v1beta2, not kueue.x-k8s.io",
+        ),
     ],
 )
 def test_a_slip_in_the_kind_is_told(api_version: str, kind: str, said: str) -> None:
@@ -93,6 +97,8 @@ def test_a_slip_in_the_kind_is_told(api_version: str, kind: str, said: str) -> N
         ("kueue.x-k8s.io/v1beta2", "MultiKueueConfig"),
         ("kueue.x-k8s.io/v1beta2", "ProvisioningRequestConfig"),
         ("example.com/v1", "Anything"),
+        ("batch.volcano.sh/v1alpha1", "Job"),
+        ("scheduling.k8s.io/v1alpha1", "Workload"),
     ],
 )
 def test_what_decides_nothing_here_is_told_apart(api_version: str, kind: str) -> None:

@@ -148,13 +148,10 @@ def kind_of(document: Mapping[str, Any]) -> Kind:
     group = api_version.rpartition("/")[0]
     versions = [version for version, known in KINDS if known == kind]
     if group not in _OTHER_KINDS:
-        groups = [version for version, _ in KINDS]
-        hint = did_you_mean(api_version, groups)
-        if versions or hint:
-            raise UnknownKindError(
-                f"{shown(api_version)} has no kind {shown(kind)}."
-                + (f" Did you mean apiVersion {versions[0]!r}?" if versions else hint)
-            )
+        # Others have a Job or a Topology, too: only a group that looks like one of these is a slip.
+        hint = did_you_mean(api_version, versions or [version for version, _ in KINDS])
+        if hint:
+            raise UnknownKindError(f"there is no group of apiVersion {shown(api_version)}.{hint}")
         raise UninterpretedKindError(f"{kind} of {api_version} is not interpreted")
     if kind in _OTHER_KINDS[group]:
         raise UninterpretedKindError(f"{kind} of {api_version} is not interpreted")
