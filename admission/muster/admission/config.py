@@ -56,7 +56,7 @@ class Config:
     ignore_undeclared_resources: bool = False
     """quotaCheckStrategy IgnoreUndeclared: a requested resource without quota is not counted."""
     pods_ready: PodsReadyPolicy | None = PodsReadyPolicy()
-    patience_s: int = 30
+    patience_us: int = 30_000_000
     """A victim that is expected to end within this time is left to finish; 0 stops it at once."""
     gates: Gates = Gates()
     rounds_max: int | None = None

@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muster.admission.assign import Mode
-from muster.admission.checks import SECOND_US
 from muster.admission.conditions import NoQuotaReason
 from muster.admission.nominate import Entry, nominate, renominate
 from muster.admission.objects import PreemptionPolicy, QueueingStrategy
@@ -213,7 +212,7 @@ class _Round:
 
     def _preempt(self, entry: Entry) -> None:
         self._book(entry)
-        patience_us = self._outlook.config.patience_s * SECOND_US
+        patience_us = self._outlook.config.patience_us
         asked_before = dict(self._outlook.evicting)
         ending: dict[Holder, int] = {}
         for victim in entry.victims:

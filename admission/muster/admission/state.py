@@ -458,7 +458,7 @@ class State:
             tuple((queue.cell(pair), amount) for pair, amount in amounts.items()),
             reserved.since_us,
             evicting=item.status.is_true(EVICTED),
-            runs=queue.runs_of(self._shape(item)) if self.config.patience_s else None,
+            runs=queue.runs_of(self._shape(item)) if self.config.patience_us else None,
         )
         queue.add_holder(item.holder)
         book_all(BOOKED, item.holder.usage)

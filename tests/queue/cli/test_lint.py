@@ -197,8 +197,8 @@ CASES = {
         ],
         (
             "Job team/huge: will never start: can never fit as it is — a100: asks 9 "
-            "nvidia.com/gpu, the queue can never use more than 8; it stays first in line; in StrictFIFO queue q it "
-            "blocks all behind it"
+            "nvidia.com/gpu, the queue can never use more than 8; it stays first in line; in "
+            "StrictFIFO queue q it blocks all behind it"
         ),
     ),
 }

@@ -33,7 +33,7 @@ def test_everything_that_decides() -> None:
                 "backoffMaxSeconds": 20,
             },
         },
-        muster={"maxRoundsPerCycle": 1},
+        muster={"maxRoundsPerCycle": 1, "preemption": {"patience": "1500ms"}},
     )
 
     assert found == Config(
@@ -48,6 +48,7 @@ def test_everything_that_decides() -> None:
             backoff_base_s=10,
             backoff_max_s=20,
         ),
+        patience_us=1_500_000,
         rounds_max=1,
     )
 

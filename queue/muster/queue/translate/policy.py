@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 
 from muster.admission import requests
@@ -44,6 +45,7 @@ def config(model: Configuration) -> Config:
         ),
         pods_ready=None if model.pods_ready is None else _pods_ready(model.pods_ready),
         gates=gates(model.gates),
+        patience_us=model.muster.preemption.patience // timedelta(microseconds=1),
         rounds_max=model.muster.max_rounds_per_cycle,
     )
 
