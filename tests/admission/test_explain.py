@@ -410,6 +410,7 @@ STANDINGS = {
     a_standing(Why.INACTIVE): "is deactivated (spec.active is false)",
     a_standing(Why.ON_HOLD): "is on hold until its job is complete",
     a_standing(Why.NO_LOCAL_QUEUE, names=("train",)): "its namespace has no LocalQueue 'train'",
+    a_standing(Why.NO_LOCAL_QUEUE, names=("",)): "names no LocalQueue",
     a_standing(Why.LOCAL_QUEUE_STOPPED, names=("team/q",)): "LocalQueue team/q is stopped",
     a_standing(Why.NO_CLUSTER_QUEUE, names=("c",)): (
         "its LocalQueue leads to ClusterQueue 'c', which does not exist"

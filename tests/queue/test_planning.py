@@ -91,6 +91,33 @@ def test_an_eviction_is_told_once_though_it_is_decided_again() -> None:
     assert evicted(again) == [(1, "running", "urgent")]
 
 
+BORROWING = joined(
+    a_queue(
+        "lends",
+        {"h100": 8},
+        """
+        namespaceSelector: {}
+        cohortName: research
+        preemption: {reclaimWithinCohort: Any}
+        """,
+    ),
+    a_queue("borrows", {"h100": 0}, "namespaceSelector: {}\ncohortName: research"),
+    a_local_queue("lends", "lends"),
+    a_local_queue("borrows", "borrows"),
+)
+
+
+def test_what_was_given_may_be_lost_again() -> None:
+    jobs = [a_job("one", "lends", gpus=4), a_job("two", "lends", gpus=4)]
+    borrower = a_job("borrower", "borrows", gpus=4)
+
+    found = planned(BORROWING, *jobs, borrower, rounds_max=1, cycles=3)
+
+    assert admitted(found) == [(1, "one"), (1, "borrower"), (3, "two")]
+    assert evicted(found) == [(2, "borrower", "two")]
+    assert waits(found) == ["borrower"]
+
+
 def test_who_was_admitted_does_not_wait() -> None:
     found = planned(a_job("low", "train", gpus=8))
 

@@ -131,6 +131,12 @@ def test_what_is_no_business_of_a_queue_is_counted() -> None:
     }
 
 
+def test_a_suspended_job_is_not_finished() -> None:
+    suspended = a_job("x", "train") + "\nstatus: {conditions: [{type: Suspended, status: 'True'}]}"
+
+    assert len(world(suspended).workloads) == 1
+
+
 def test_a_job_with_a_workload_counts_once() -> None:
     workload = a_running_workload("job-x-1", "train", pods=1, gpus=1, flavor="h100").replace(
         "uid: job-x-1-1,", f"uid: u{OWNED},"

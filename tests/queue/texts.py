@@ -22,7 +22,8 @@ def a_queue(name: str, quota: dict[str, int], spec: str = "namespaceSelector: {}
         for flavor, gpus in quota.items()
     )
     lines = [f"{KUEUE}", "kind: ClusterQueue", f"metadata: {{name: {name}}}", "spec:"]
-    lines += [f"  resourceGroups: [{{coveredResources: [{GPU}], flavors: [{flavors}]}}]"]
+    if quota:
+        lines += [f"  resourceGroups: [{{coveredResources: [{GPU}], flavors: [{flavors}]}}]"]
     return "\n".join(lines) + "\n" + textwrap.indent(textwrap.dedent(spec).strip("\n"), "  ")
 
 

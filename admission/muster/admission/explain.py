@@ -283,6 +283,8 @@ def standing(found: Standing, view: View, now_us: int) -> Explanation:
                 return Explanation("was evicted and may not queue yet")
             left_s = max(0, found.until_us - now_us) // _SECOND_US
             return Explanation(f"backs off for another {left_s} s")
+        case Why.NO_LOCAL_QUEUE if not any(found.names):
+            return Explanation("names no LocalQueue")
         case why:
             text = _STANDINGS[why].format(*found.names, all=", ".join(found.names))
             return Explanation(text)

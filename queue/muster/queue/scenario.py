@@ -132,7 +132,7 @@ def _load(state: State, models: Sequence[ApiObject], now_us: int) -> None:
     world = structure(models)
     rules, birth = PodRules(), workloads.Birth()
     seen = [
-        events.WorkloadSeen(workloads.workload(model, rules, birth), workloads.status(model.status))
+        events.WorkloadSeen(workloads.workload(model, rules, birth), workloads.status(model))
         for model in models
         if isinstance(model, Workload)
     ]

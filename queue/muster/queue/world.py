@@ -152,7 +152,7 @@ class _Reader:
                 yield event
 
     def _of_workload(self, model: Workload, birth: Birth) -> events.WorkloadSeen | None:
-        status = workloads.status(model.status)
+        status = workloads.status(model)
         if status.is_true(FINISHED):
             self.left_out["finished Workload"] += 1
             return None

@@ -186,7 +186,7 @@ CASES = {
                 "spec: {podSets: [{template: {spec: {containers: []}}}]}"
             ),
         ],
-        "Workload team/w: will never start: it names no LocalQueue",
+        "Workload team/w: will never start: names no LocalQueue",
     ),
     "a strict queue that is blocked": (
         [
@@ -215,6 +215,14 @@ def test_warnings(documents: list[str], expected: str) -> None:
     [
         pytest.param([a_node("n", "a100", 8)], id="nodes for the quota"),
         pytest.param(
+            [
+                a_cohort("c", quota(4)),
+                a_queue("r", {}, "namespaceSelector: {}\ncohortName: c"),
+                a_local_queue("r", "r"),
+            ],
+            id="quota that only the cohort has",
+        ),
+        pytest.param(
             [a_running_workload("big", "q", pods=9, gpus=1, flavor="a100")], id="it runs already"
         ),
         pytest.param(
@@ -224,6 +232,16 @@ def test_warnings(documents: list[str], expected: str) -> None:
 )
 def test_no_warning(documents: list[str]) -> None:
     assert warnings(*FINE, *documents) == []
+
+
+def test_a_job_of_a_cluster_whose_queue_is_gone() -> None:
+    stored = a_job("x", "gone").replace(
+        "namespace: team,", "namespace: team, resourceVersion: '1',"
+    )
+
+    assert warnings(*FINE, stored) == [
+        "Job team/x: will never start: its namespace has no LocalQueue 'gone'"
+    ]
 
 
 def test_namespaces_whose_labels_are_unknown_may_be_selected() -> None:

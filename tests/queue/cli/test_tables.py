@@ -38,6 +38,13 @@ def test_the_last_column_is_wrapped() -> None:
     ]
 
 
+def test_what_just_fits_is_not_wrapped() -> None:
+    text = "x y" + "z" * (LINE_WIDTH - len("a     b      ") - 3)
+
+    assert lines(Row(("a", "b"), (text,)))[1] == f"a     b      {text}"
+    assert len(lines(Row(("a", "b"), (text + "z",)))) == 3
+
+
 def test_a_name_that_is_too_long_stands_alone() -> None:
     name = "n" * 40
 

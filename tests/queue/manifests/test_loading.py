@@ -295,6 +295,25 @@ standard input:47, document 8
     )
 
 
+def test_in_json_no_line_is_known_but_that_of_the_object() -> None:
+    text = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {}}'
+
+    assert report(read(f"{text}\n{text}").complaints) == (
+        """\
+standard input:1, document 1: Namespace
+  metadata.name
+    is required
+standard input:2, document 2: Namespace
+  metadata.name
+    is required
+"""
+    )
+
+
+def test_a_mistake_in_the_first_document() -> None:
+    assert report(read("\na: b: c").complaints).startswith("standard input:2, document 1\n")
+
+
 def test_a_long_report_is_cut() -> None:
     origin = Origin(source="x.yaml")
     complaints = [Complaint(origin=origin, message=str(n)) for n in range(COMPLAINTS_SHOWN_MAX + 3)]

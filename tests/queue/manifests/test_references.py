@@ -106,6 +106,14 @@ def test_a_name_that_nobody_has(documents: list[str], told_of: str) -> None:
     assert complaint == told_of.replace("|", "\n")
 
 
+def test_of_many_names_some_are_told() -> None:
+    flavors = [FLAVOR.replace("a100-spot", f"f{number}") for number in range(10)]
+
+    assert complaints(*flavors, QUEUE + GROUP % "other").endswith(
+        "There is f0, f1, f2, f3, f4, f5, f6, f7 and 2 more."
+    )
+
+
 def test_nothing_is_wrong() -> None:
     documents = [FLAVOR, QUEUE + GROUP % "a100-spot", LOCAL, workload("train"), cohort("a", "b")]
 

@@ -159,7 +159,7 @@ OF_PODS: Changes = {f"{TEMPLATE}.spec.priorityClassName": "pods"}
         pytest.param(OF_PODS, classes(), 7, id="class of the pods"),
         pytest.param({}, classes(), 3, id="lowest global default"),
         pytest.param({}, classes(global_default=False), 4, id="global default"),
-        pytest.param({}, Priorities(), 0, id="nothing"),
+        pytest.param({}, priorities([], []), 0, id="nothing"),
         pytest.param(
             {f"{TEMPLATE}.spec.priorityClassName": "system-node-critical"},
             Priorities(),

@@ -29,7 +29,7 @@ def pod_set(changes: dict[str, Any], rules: PodRules | None = None) -> objects.P
 
 
 def status(changes: dict[str, Any]) -> objects.Status:
-    return workloads.status(a_model(Workload, changes).status)
+    return workloads.status(a_model(Workload, changes))
 
 
 # --- What is asked for ---------------------------------------------------------------------------
@@ -246,6 +246,19 @@ def condition(kind: str, state: str, reason: str = "R") -> dict[str, str]:
     }
 
 
+def test_an_admission_without_a_count_is_of_all_pods() -> None:
+    assignment = {"name": "main", "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": "4"}}
+    found = status(
+        {
+            "spec.podSets[0].count": 4,
+            "status.admission": {"clusterQueue": "q", "podSetAssignments": [assignment]},
+        }
+    )
+
+    assert found.admission is not None
+    assert found.admission.pod_sets[0].count == 4
+
+
 def test_the_status() -> None:
     found = status(
         {
@@ -275,7 +288,8 @@ def test_the_status() -> None:
                         "message": "later",
                         "requeueAfterSeconds": 9,
                         "retryCount": 2,
-                    }
+                    },
+                    {"name": "q", "state": "Ready", "lastTransitionTime": NOON, "message": ""},
                 ],
                 "requeueState": {"count": 2, "requeueAt": NOON},
                 "reclaimablePods": [{"name": "main", "count": 1}],
@@ -309,6 +323,7 @@ def test_the_status() -> None:
                 retries=2,
                 message="later",
             ),
+            objects.Check(name="q", state=objects.CheckState.READY, since_us=NOON_US),
         ),
         requeue_at_us=NOON_US,
         requeue_count=2,

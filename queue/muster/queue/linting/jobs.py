@@ -53,7 +53,7 @@ def _hopeless(state: State, seen: events.WorkloadSeen) -> str:
             if queue.strategy is QueueingStrategy.STRICT_FIFO:
                 message += f"; in StrictFIFO queue {queue.name} it blocks all behind it"
     for standing in standings(state, [d.workload for d in plan.decisions], 0):
-        if standing.why is Why.NO_LOCAL_QUEUE and not any(standing.names):
-            message = "will never start: it names no LocalQueue"
+        if standing.why in (Why.NO_LOCAL_QUEUE, Why.NO_CLUSTER_QUEUE):
+            message = f"will never start: {explain.standing(standing, explain.View(), 0)}"
     state.apply(events.WorkloadGone(key), 0)
     return message

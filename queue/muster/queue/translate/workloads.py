@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.admission import objects
@@ -14,7 +15,6 @@ from muster.queue.api.workload import (
     AdmissionCheckState,
     PodSetTopologyRequest,
     Workload,
-    WorkloadStatus,
 )
 from muster.queue.translate.pods import PodRules, gang, topology_text
 
@@ -85,12 +85,14 @@ def gates(text: str) -> tuple[str, ...]:
 # --- What was decided ----------------------------------------------------------------------------
 
 
-def status(model: WorkloadStatus) -> objects.Status:
+def status(model: Workload) -> objects.Status:
     """Return what was decided about a Workload; conditions that are Unknown are left out."""
-    requeue = model.requeue_state
-    stats = model.scheduling_stats
+    said = model.status
+    counts = {pod_set.name: pod_set.count for pod_set in model.spec.pod_sets}
+    requeue = said.requeue_state
+    stats = said.scheduling_stats
     return objects.Status(
-        admission=None if model.admission is None else _admission(model.admission),
+        admission=None if said.admission is None else _admission(said.admission, counts),
         conditions={
             each.type: objects.Condition(
                 status=each.status == "True",
@@ -98,18 +100,18 @@ def status(model: WorkloadStatus) -> objects.Status:
                 since_us=parse_timestamp(each.last_transition_time),
                 message=each.message,
             )
-            for each in model.conditions
+            for each in said.conditions
             if each.status != "Unknown"
         },
-        checks=tuple(_check(check) for check in model.admission_checks),
-        reclaimable={pods.name: pods.count for pods in model.reclaimable_pods},
+        checks=tuple(_check(check) for check in said.admission_checks),
+        reclaimable={pods.name: pods.count for pods in said.reclaimable_pods},
         requeue_at_us=(
             None
             if requeue is None or requeue.requeue_at is None
             else parse_timestamp(requeue.requeue_at)
         ),
         requeue_count=(requeue.count or 0) if requeue else 0,
-        past_execution_s=model.accumulated_past_execution_time_seconds or 0,
+        past_execution_s=said.accumulated_past_execution_time_seconds or 0,
         evictions=tuple(
             objects.EvictionCount(each.reason, each.underlying_cause, each.count)
             for each in (stats.evictions if stats else ())
@@ -117,7 +119,7 @@ def status(model: WorkloadStatus) -> objects.Status:
     )
 
 
-def _admission(model: assignments.Admission) -> objects.Admission:
+def _admission(model: assignments.Admission, counts: Mapping[str, int]) -> objects.Admission:
     return objects.Admission(
         cluster_queue=model.cluster_queue,
         pod_sets=tuple(
@@ -128,7 +130,7 @@ def _admission(model: assignments.Admission) -> objects.Admission:
                     resource: request_amount(resource, text)
                     for resource, text in each.resource_usage.items()
                 },
-                count=each.count or 0,
+                count=counts.get(each.name, 0) if each.count is None else each.count,
             )
             for each in model.pod_set_assignments
         ),
