@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Final
 
 import click
@@ -15,14 +16,17 @@ import orjson
 from muster.admission.plan import CyclePlan
 from muster.admission.state import State
 from muster.queue.cli import inputs, simulate_input, simulate_text
-from muster.queue.cli.messages import complaining
+from muster.queue.cli.messages import complaining, fail
 from muster.queue.cli.parameters import Duration, Part
 from muster.queue.simulation.decisions import DecisionLog
 from muster.queue.simulation.document import document
 from muster.queue.simulation.experiment import Experiment
 from muster.queue.simulation.history import History
+from muster.queue.simulation.page import page
 from muster.queue.simulation.report import Report, report_of
 from muster.queue.simulation.runner import Options, Runner
+
+PAGE: Final = click.Path(dir_okay=False, path_type=Path)
 
 TOLD_MAX: Final = 100
 """Jobs up to which it is told in words what happened to each."""
@@ -56,6 +60,7 @@ LONG: Final = 2_000
     help="Let the measured time of decisions pass on the virtual clock.",
 )
 @inputs.config_option
+@click.option("--html", type=PAGE, metavar="FILE", help="Write a page with charts there.")
 @click.option(
     "-o",
     "--output",
@@ -79,6 +84,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     rounds: int | None,
     charge_engine_time: bool,
     config: str | None,
+    html: Path | None,
     output: str,
 ) -> None:
     """
@@ -112,13 +118,22 @@ def simulate(  # noqa: PLR0913 - one parameter an option
         rounds_max=rounds,
         until_us=None if until is None else experiment.start_us + until,
     )
-    told = output == "table" and len(experiment.jobs) <= TOLD_MAX
+    told = html is not None or (output == "table" and len(experiment.jobs) <= TOLD_MAX)
     report, log = _played(experiment, options, told=told)
+    if html is not None:
+        _written(html, page(report, log.entries))
     if output == "json":
         click.echo(orjson.dumps(document(report), option=orjson.OPT_INDENT_2).decode())
     else:
         for line in simulate_text.lines(report, log.entries, engine=charge_engine_time):
             click.echo(line)
+
+
+def _written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(f"{path} cannot be written: {(error.strerror or str(error)).lower()}")
 
 
 def _played(experiment: Experiment, options: Options, *, told: bool) -> tuple[Report, DecisionLog]:
