@@ -23,10 +23,11 @@ from muster.queue.simulation.document import document
 from muster.queue.simulation.experiment import Experiment
 from muster.queue.simulation.history import History
 from muster.queue.simulation.page import page
+from muster.queue.simulation.picture import picture
 from muster.queue.simulation.report import Report, report_of
 from muster.queue.simulation.runner import Options, Runner
 
-PAGE: Final = click.Path(dir_okay=False, path_type=Path)
+OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
 
 TOLD_MAX: Final = 100
 """Jobs up to which it is told in words what happened to each."""
@@ -60,7 +61,8 @@ LONG: Final = 2_000
     help="Let the measured time of decisions pass on the virtual clock.",
 )
 @inputs.config_option
-@click.option("--html", type=PAGE, metavar="FILE", help="Write a page with charts there.")
+@click.option("--html", type=OUTPUT, metavar="FILE", help="Write a page to look around in there.")
+@click.option("--svg", type=OUTPUT, metavar="FILE", help="Write a picture there.")
 @click.option(
     "-o",
     "--output",
@@ -85,6 +87,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     charge_engine_time: bool,
     config: str | None,
     html: Path | None,
+    svg: Path | None,
     output: str,
 ) -> None:
     """
@@ -122,6 +125,8 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     report, log = _played(experiment, options, told=told)
     if html is not None:
         _written(html, page(report, log.entries))
+    if svg is not None:
+        _written(svg, picture(report))
     if output == "json":
         click.echo(orjson.dumps(document(report), option=orjson.OPT_INDENT_2).decode())
     else:

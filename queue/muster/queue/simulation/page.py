@@ -2,7 +2,9 @@
 A simulation as one HTML page, for looking around in it.
 
 There is a Gantt chart of the gangs by queue, the quota they use and borrow, and every decision with
-its numbers. The page carries its data, style and script in itself, fetches nothing, and works from a file. It
+its numbers.
+
+The page carries its data, style and script in itself, fetches nothing, and works from a file. It
 draws only what is in sight, so ten thousand jobs are no trouble. Everything that is computed is
 computed here or in the report; the script only draws.
 """
