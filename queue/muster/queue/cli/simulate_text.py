@@ -116,7 +116,7 @@ def _legend(drawn: Chart, name: str) -> Iterator[str]:
             Mark.OWN: "runs on its queue's own quota",
             Mark.BORROWED: "on borrowed quota",
             Mark.WAITED: "waits",
-            Mark.EVICTED: "is preempted",
+            Mark.EVICTED: "is evicted",
         }
         yield "  job:   " + "   ".join(f"{_marks(mark)} {text}" for mark, text in told.items())
 
@@ -152,13 +152,13 @@ def _summary(report: Report, *, engine: bool) -> Iterator[str]:
         f"{history.admitted} admissions, {history.evictions} evictions"
         + (f", {len(history.given_up)} given up" if history.given_up else "")
     )
-    yield f"  everything took {short(report.makespan_us)}, in {history.cycles} decisions"
+    yield f"  makespan {short(report.makespan_us)}; {history.cycles} decisions"
     if dominant is not None:
         name = words.short_name(dominant.resource)
         owned = quantity(dominant.resource, dominant.nominal)
         yield (
-            f"  {_percent(dominant.working_share)} of the quota of {owned} {name} worked; "
-            f"{_percent(dominant.redone_share)} of that had to be done again"
+            f"  {_percent(dominant.working_share)} of the quota of {owned} {name} was at work; "
+            f"another {_percent(dominant.redone_share)} did work that was lost to evictions"
         )
     if engine:
         seconds = history.engine_ns / 1e9 or 1e-9
@@ -179,11 +179,12 @@ def _percent(share: float) -> str:
 def _waits(report: Report) -> Iterator[str]:
     rows = [_wait_row(name or "(no queue)", waits) for name, waits in _longest(report)]
     heading = ("WAIT FOR THE START", "JOBS", "HALF WITHIN", "95 % WITHIN", "LONGEST", "NEVER")
-    if len(report.waits_by_class) <= CLASSES_MAX:
+    if 1 < len(report.waits_by_class) <= CLASSES_MAX:
         rows += [
             _wait_row(f"priority {name}", waits) for name, waits in report.waits_by_class.items()
         ]
-    rows.append(_wait_row("all", report.waits))
+    if len(rows) > 1:
+        rows.append(_wait_row("all", report.waits))
     yield from table(heading, rows)
     left_out = len(report.waits_by_queue) - ROWS_MAX
     if left_out > 0:

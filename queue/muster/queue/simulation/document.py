@@ -31,7 +31,7 @@ def document(report: Report) -> dict[str, Any]:
         "finished": history.finished,
         "evictions": history.evictions,
         "deactivated": len(history.given_up),
-        "redone_share": _share(dominant.redone_share) if dominant else 0.0,
+        "quota_redone_share": _share(dominant.redone_share) if dominant else 0.0,
         "cycles": history.cycles,
         "rounds": history.rounds,
         "engine_seconds": round(engine_s, DIGITS),

@@ -26,7 +26,7 @@ class SimulatedJob:
     workload: objects.Workload
     arrives_us: int
     runs_for_us: int
-    """From the moment its pods are ready to the end."""
+    """From the moment its pods are ready to the end, when it has all the pods it asks for."""
     ready_after_us: int = 0
     """From admission until all pods are ready."""
     priority_class: str = ""

@@ -113,7 +113,7 @@ class _Data:
         if dominant is not None:
             name = words.short_name(dominant.resource)
             figures.insert(1, (f"{name} quota working", f"{100 * dominant.working_share:.1f} %"))
-            figures.append(("work done again", f"{100 * dominant.redone_share:.1f} %"))
+            figures.insert(2, ("lost to evictions", f"{100 * dominant.redone_share:.1f} %"))
         return figures
 
     def _queue_rows(self) -> list[list[Any]]:

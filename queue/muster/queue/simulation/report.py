@@ -5,8 +5,8 @@ A `Report` is numbers only, made from a `History`; how they are shown is said in
 `timeline`. Of all figures only those under "machine" differ between two runs of the same input.
 
 *Quota working* is the quota held by runs that finished, over time, as a share of all nominal quota
-times the makespan: work that was evicted and done again does not count, and is reported on its own
-as *redone*.
+times the makespan. What was held by runs that were evicted, whose work is to be done again, is
+reported on its own as *redone*.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ class ResourceFigures:
 
     @property
     def redone_share(self) -> float:
-        """Redone work as a share of the work that counted."""
-        return _ratio(self.redone_area, self.working_area)
+        return _ratio(self.redone_area, self.nominal * self.makespan_us)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,6 +76,8 @@ class Runner:
         self._stopwatch_ns = stopwatch_ns
         self._owed_ns = 0
         """Engine time measured but too short to have moved the clock."""
+        self._latest_us = experiment.start_us
+        """When a job last came or went."""
         self._config = _effective(experiment)
         self._state = State(self._config)
         self._clock = Clock(experiment.start_us)
@@ -89,6 +91,7 @@ class Runner:
     def run(self) -> History:
         """Run to the end, or to the given instant."""
         clock, until_us = self._clock, self._options.until_us
+        end_us: int | None = None
         undecided = False
         idle_decisions = 0
         limit = DECISIONS_PER_JOB_MAX * (1 + len(self._jobs))
@@ -105,13 +108,18 @@ class Runner:
                     )
             else:
                 next_us = self._next_us()
-                if next_us is None or (until_us is not None and next_us > until_us):
+                if next_us is None:
+                    break
+                if until_us is not None and next_us > until_us:
+                    end_us = until_us
                     break
                 clock.advance(next_us)
                 if next_us != clock.next_us:
                     self._state.apply(events.TimePassed(), next_us)
                     undecided = True
-        self._close(clock.now_us if until_us is None else min(clock.now_us, until_us))
+        else:
+            end_us = until_us
+        self._close(self._latest_us if end_us is None else end_us)
         return self.history
 
     def _next_us(self) -> int | None:
@@ -165,6 +173,7 @@ class Runner:
 
     def _arrive(self, job: _Job) -> None:
         self.history.arrived += 1
+        self._latest_us = self._clock.now_us
         self._state.apply(events.WorkloadSeen(job.workload, job.spec.status), self._clock.now_us)
         admission = job.spec.status.admission
         if admission is None:
@@ -188,7 +197,8 @@ class Runner:
         if self._config.pods_ready is not None and not status.is_true(PODS_READY):
             self._step(job, lifecycle.PodsReadyChanged(ready=False))
             clock.plan(clock.now_us + spec.ready_after_us, self._ready, job, run)
-        clock.plan(clock.now_us + spec.ready_after_us + spec.runs_for_us, self._finish, job, run)
+        takes_us = spec.ready_after_us + _run_time_us(spec, admission)
+        clock.plan(clock.now_us + takes_us, self._finish, job, run)
         self._watch_deadline(job)
 
     def _ready(self, job: _Job, run: Run) -> None:
@@ -223,6 +233,7 @@ class Runner:
         run = job.run
         assert run is not None
         run.ended_us, run.ending = self._clock.now_us, ending
+        self._latest_us = self._clock.now_us
         job.run = None
 
     def _close(self, now_us: int) -> None:
@@ -272,6 +283,15 @@ class Runner:
         self._step(job, event)
         if lifecycle.phase(job.workload, self._status(job)) is Phase.BACKING_OFF:
             self._watch_deadline(job)
+
+
+def _run_time_us(spec: SimulatedJob, admission: objects.Admission) -> int:
+    """Return how long the job takes: the longer, the fewer of its pods were admitted."""
+    asked = sum(pod_set.count for pod_set in spec.workload.pod_sets)
+    admitted = sum(assigned.count for assigned in admission.pod_sets)
+    if admitted >= asked or admitted == 0:
+        return spec.runs_for_us
+    return -(-spec.runs_for_us * asked // admitted)
 
 
 def _grants(admission: objects.Admission) -> tuple[Grant, ...]:

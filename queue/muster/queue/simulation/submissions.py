@@ -2,7 +2,8 @@
 Manifests as an experiment: jobs that say by annotations when they arrive and how long they run.
 
     muster.dev/arrives-after   from the start of the simulation to the arrival; 0s without it
-    muster.dev/runs-for        how long the job runs once its pods are ready
+    muster.dev/runs-for        how long the job runs once its pods are ready; in proportion longer
+                               when it was admitted with fewer pods than it asks for
     muster.dev/ready-after     from admission until all pods are ready; 0s without it
 
 What comes from a cluster may be waiting or running already: it is there from the start, which then
