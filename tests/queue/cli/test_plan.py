@@ -123,6 +123,7 @@ def test_long_tables_are_cut_unless_wide() -> None:
     assert shown.count("\n") < 80
     assert wide.count("\n") > 200
     assert "team/j199" in wide
+    assert "; 60 in use by team/j000 1, team/j001 1, team/j002 1, 57 more\n" in wide
 
 
 def test_nothing_to_decide() -> None:

@@ -75,6 +75,8 @@ def test_sources_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "image.yaml").write_bytes(b"\x89PNG\r\n")
     (tmp_path / "sub" / "deeper").mkdir(parents=True)
+    (tmp_path / "sub" / "notes").mkdir()
+    (tmp_path / "sub" / "notes" / "x.txt").write_text("")
     (tmp_path / "sub" / "deeper" / "x.yaml").write_text(FLAVOR % "y")
 
     names = ["queue.yaml", "empty.yaml", "image.yaml", "sub"]

@@ -69,6 +69,11 @@ def test_the_name_is_that_of_the_api() -> None:
     assert of_pod({}).name.startswith("pod-x-")
 
 
+@pytest.mark.parametrize("seconds", [1, 2**31 - 1])
+def test_the_least_and_the_longest_execution_time(seconds: int) -> None:
+    assert of_job({"metadata.labels": {MAX_EXECUTION: str(seconds)}}).max_execution_s == seconds
+
+
 def test_a_long_name_is_cut() -> None:
     name = of_job({"metadata.name": "n" * 250}).name
 
@@ -205,6 +210,16 @@ def test_priority(changes: Changes, known: Priorities, priority: int) -> None:
             {"metadata.annotations": {MIN_PARALLELISM: "two"}},
             f"metadata.annotations[{MIN_PARALLELISM}]",
             "'two' is not a whole number",
+        ),
+        (
+            {"metadata.annotations": {MIN_PARALLELISM: "9" * 5000}},
+            f"metadata.annotations[{MIN_PARALLELISM}]",
+            f"'{'9' * 58}… is too large: at most 2147483647",
+        ),
+        (
+            {"metadata.labels": {MAX_EXECUTION: "2147483648"}},
+            f"metadata.labels[{MAX_EXECUTION}]",
+            "'2147483648' is too large: at most 2147483647",
         ),
         (
             {"metadata.labels": {MAX_EXECUTION: "0"}},

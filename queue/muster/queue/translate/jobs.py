@@ -15,6 +15,7 @@ from muster.admission import objects
 from muster.queue.api.batch import Job
 from muster.queue.api.core import Pod
 from muster.queue.api.meta import ObjectMeta, TemplateMeta
+from muster.queue.api.problems import shown
 from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.api.workload import GATED_BY_ANNOTATION
 from muster.queue.translate.pods import Gang, PodRules, gang, topology_text
@@ -35,6 +36,7 @@ _JOB_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 _NAME_MAX: Final = 253
 _HASH_DIGITS: Final = 5
 _INT32_MAX: Final = 2**31 - 1
+_DIGITS_MAX: Final = 63  # of a label; an annotation may have more than int() takes
 
 
 class JobProblem(ValueError):  # noqa: N818 - a finding about somebody's manifest
@@ -196,8 +198,10 @@ def _json_list(text: str, path: str) -> list[Any]:
 
 
 def _whole(text: str, path: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(_INT32_MAX)):
+    if not (text.isascii() and text.isdecimal()):
         raise JobProblem(path, f"{text!r} is not a whole number")
+    if len(text) > _DIGITS_MAX or int(text) > _INT32_MAX:
+        raise JobProblem(path, f"{shown(text)} is too large: at most {_INT32_MAX}")
     return int(text)
 
 
