@@ -9,7 +9,7 @@ from muster.admission import events
 from muster.admission.config import Config, FairStrategy
 from muster.admission.objects import PreemptionPolicy
 from muster.admission.plan import Admit, CyclePlan
-from tests.admission.builders import a_cluster_queue, a_gang
+from tests.admission.builders import a_cluster_queue, a_gang, a_pod_set
 from tests.admission.world import World
 
 ANY, LOWER, NEVER = (
@@ -57,14 +57,49 @@ def test_only_as_many_are_woken_as_fit() -> None:
 
 
 def test_those_left_asleep_get_what_the_first_did_not_take() -> None:
-    world = a_full_cohort(others=5)
-    # It fits, but it is not admitted: somebody has to open its gate.
-    world.edit("w0", problem="requests 2 cpu, limited to 1")
+    """Each of its pod sets would fit, so it is woken first; both do not, so it takes nothing."""
+    world = World(
+        a_cluster_queue("owner", cohort="team", cpu=2),
+        a_cluster_queue("first", cohort="team", cpu=0),
+        a_cluster_queue("second", cohort="team", cpu=0),
+    )
+    world.see(a_gang("one", queue="owner", cpu=1), a_gang("two", queue="owner", cpu=1))
+    decide_all(world)
+    pod_sets = tuple(a_pod_set(name, cpu=1) for name in ("leader", "worker"))
+    world.see(a_gang("pair", queue="first", pod_sets=pod_sets))
+    world.see(a_gang("single", queue="second", cpu=1))
+    decide_all(world)
+    assert world.parked == ["pair", "single"]
 
-    world.finish("small")
+    world.finish("one")
     decide_all(world)
 
-    assert world.running == ["big", "w1"]
+    assert world.running == ["single", "two"]
+    assert world.parked == ["pair"]
+
+
+@pytest.mark.parametrize(("priority", "wakes"), [(1, True), (0, False)])
+def test_a_release_wakes_who_has_somebody_to_preempt_by_now(priority: int, wakes: bool) -> None:
+    """It was set aside while nobody less important ran; then somebody did."""
+    world = World(
+        a_cluster_queue("cq", cohort="team", cpu=4, within=LOWER),
+        a_cluster_queue("other", cohort="team", cpu=1),
+        config=Config(patience_us=0),
+    )
+    world.see(a_gang("old", queue="cq", cpu=2, priority=1), a_gang("far", queue="other", cpu=1))
+    decide_all(world)
+    world.see(a_gang("waits", queue="cq", cpu=4, priority=priority))
+    decide_all(world)
+    world.see(a_gang("less", queue="cq", cpu=2, priority=0))
+    decide_all(world)
+    world.finish("old")
+    decide_all(world)
+    world.see(a_gang("keeps", queue="cq", cpu=2, priority=1))
+    decide_all(world)
+
+    world.finish("far")
+
+    assert ("waits" in looked_at(decide_all(world))) is wakes
 
 
 def test_a_release_that_is_too_small_wakes_nobody() -> None:
