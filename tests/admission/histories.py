@@ -60,19 +60,18 @@ STRATEGIES: Final[tuple[QueueingStrategy, ...]] = tuple(QueueingStrategy)
 class History:
     """A world and a source of chance; `step` lets one thing happen, `told` is what happened."""
 
-    def __init__(
-        self, rng: Random, config: Config | None = None, *, cycles_of_parents: bool = True
-    ) -> None:
+    def __init__(self, rng: Random, config: Config | None = None, *, scans: bool = True) -> None:
+        """Without `scans` no queue stops its search for a flavor before the last one."""
         self.rng = rng
         self.world = World(config=config)
         self.told: list[str] = []
         self.plans: list[CyclePlan] = []
-        self._cycles_of_parents = cycles_of_parents
+        self._scans = scans
         self._made = 0
         self._actions: tuple[Callable[[], None], ...] = (
-            *(6 * (self.submit,)),
-            *(6 * (self.decide,)),
-            *(4 * (self.live,)),
+            *(16 * (self.submit,)),
+            *(12 * (self.decide,)),
+            *(8 * (self.live,)),
             *(2 * (self.respecify_queue,)),
             self.edit_workload,
             self.delete_workload,
@@ -105,7 +104,7 @@ class History:
         return options[self.rng.randrange(len(options))]
 
     def rarely(self) -> bool:
-        return self.rng.randrange(6) == 0
+        return self.rng.randrange(10) == 0
 
     def tell(self, event: events.Event) -> None:
         self.told.append(repr(event))
@@ -187,7 +186,7 @@ class History:
         return a_workload(
             name,
             local_queue=self.one_of(QUEUES),
-            priority=self.rng.randrange(3),
+            priority=self.rng.randrange(5),
             priority_boost=self.rng.randrange(2),
             created_us=self.world.now_us + self.rng.randrange(3),
             pod_sets=tuple(self._a_pod_set(n) for n in self.one_of((("p",), ("p",), ("p", "q")))),
@@ -218,10 +217,9 @@ class History:
 
     def declare_cohort(self) -> None:
         name = self.one_of(COHORTS)
-        parents = COHORTS if self._cycles_of_parents else COHORTS[: COHORTS.index(name)]
         cohort: Cohort = a_cohort(
             name,
-            self.one_of((None, *parents)),
+            self.one_of((None, *COHORTS)),
             quota={flavor: {"cpu": self._limits(), "gpu": self._limits()} for flavor in FLAVORS},
             weight=self._weight(),
         )
@@ -265,16 +263,17 @@ class History:
 
     def _a_queue(self, name: str) -> ClusterQueue:
         flavors = self.one_of((FLAVORS, FLAVORS, FLAVORS[:1], FLAVORS[::-1]))
-        try_next = ("MayStopSearch", "TryNextFlavor")
+        reclaim = self.one_of((NEVER, LOWER, ANY))
+        try_next = ("TryNextFlavor", "MayStopSearch" if self._scans else "TryNextFlavor")
         return a_cluster_queue(
             name,
             cohort=self.one_of((None, *COHORTS, *COHORTS)),
             quota={flavor: {"cpu": self._limits(), "gpu": self._limits()} for flavor in flavors},
             strategy=self.one_of(STRATEGIES),
             namespace_selector=TEAM if self.rarely() else LabelSelector(),
-            within=self.one_of((NEVER, LOWER, LOWER_OR_NEWER)),
-            reclaim=self.one_of((NEVER, LOWER, ANY)),
-            borrow=self.rarely(),
+            within=self.one_of((NEVER, LOWER, LOWER, LOWER_OR_NEWER)),
+            reclaim=reclaim,
+            borrow=reclaim is not NEVER and self.one_of((True, False)),
             fungibility=a_fungibility(
                 borrowing=self.one_of(try_next), preempting=self.one_of(try_next)
             ),
@@ -284,7 +283,7 @@ class History:
         )
 
     def _limits(self) -> Limits:
-        nominal = self.rng.randrange(6)
+        nominal = self.rng.randrange(8)
         borrowing = self.one_of((None, None, 0, 2))
         lending = self.one_of((None, None, 0, 2))
         return nominal, borrowing, None if lending is None else min(lending, nominal)
