@@ -156,10 +156,11 @@ def _summary(report: Report, *, engine: bool) -> Iterator[str]:
     if dominant is not None:
         name = words.short_name(dominant.resource)
         owned = quantity(dominant.resource, dominant.nominal)
-        yield (
-            f"  {_percent(dominant.working_share)} of the quota of {owned} {name} was at work; "
+        told = (
+            f"{_percent(dominant.working_share)} of the quota of {owned} {name} was at work; "
             f"another {_percent(dominant.redone_share)} did work that was lost to evictions"
         )
+        yield from textwrap.wrap(told, LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")
     if engine:
         seconds = history.engine_ns / 1e9 or 1e-9
         yield f"  engine: {seconds:.3f} s, {history.admitted / seconds:,.0f} admissions a second"

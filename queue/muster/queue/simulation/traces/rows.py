@@ -88,9 +88,8 @@ class Row:
             return seconds
         try:
             return parse_duration(text)
-        except DurationError:
-            message = f'{shown(text)} is neither a number of seconds nor a duration such as "1h30m"'
-            raise CellError(column, message) from None
+        except DurationError as error:
+            raise CellError(column, f"{error}; a number alone is seconds") from None
 
     def instant_us(self, column: str) -> int:
         """Return an instant: seconds since the start, or a timestamp; without a zone it is UTC."""
