@@ -22,7 +22,7 @@ SMALL_CPUS = 2
 SIZES = (SMALL_CPUS,) * 35 + (5,) * 11 + (20,) * 4
 """CPUs of what runs, and of as many that wait, in each queue of the growing worlds."""
 QUEUES_PER_COHORT = 100
-ADMISSIONS_PER_RUN = 20
+ADMISSIONS_PER_RUN = 100
 EXCLUDED = "explanations, writing anything to an API server"
 
 Admission = Callable[[World, str, Stopwatch], None]
@@ -59,7 +59,7 @@ def rows(scale: Scale) -> list[Row]:
             unit=Unit.TIMES,
             target=1.5,
             excluded=EXCLUDED,
-            measure=partial(growth, sizes=sizes, admit=_finish, runs=scale.runs),
+            measure=partial(growth, sizes=sizes, admit=_finish, runs=scale.runs, admissions=20),
         ),
         Row(
             name="growth-finish-one-cohort",
