@@ -151,16 +151,32 @@ def test_a_job_with_a_workload_counts_once() -> None:
 def test_complaints_of_all_stages_come_together() -> None:
     bad_priority = a_job("x", "train", labels="kueue.x-k8s.io/priority-class: urgent")
     report = complaints(
-        a_job("y", "trian"), bad_priority, a_queue("b", {"h200": 1}), "kind: Nothing", "x: ["
+        a_job("y", "trian"), bad_priority, a_queue("b", {"h200": 1}), a_flavor("x", "nothing: 1")
     )
 
     assert [line for line in report.splitlines() if line.startswith("    ")] == [
+        (
+            "    unknown field 'nothing'. "
+            "Known here: nodeLabels, nodeTaints, tolerations, topologyName."
+        ),
         "    no ResourceFlavor is called 'h200'. Did you mean 'h100'?",
         "    no LocalQueue in namespace team is called 'trian'. Did you mean 'train'?",
         "    no WorkloadPriorityClass is called 'urgent'. There is none.",
     ]
-    assert "apiVersion and kind are required" in report
-    assert "not YAML" in report
+
+
+@pytest.mark.parametrize("hidden", ["kind: Nothing", "x: ["])
+def test_what_cannot_be_read_may_be_what_is_missing(hidden: str) -> None:
+    priority = a_job("x", "train", labels="kueue.x-k8s.io/priority-class: urgent")
+
+    assert "called" not in complaints(a_job("y", "trian"), priority, hidden)
+
+
+def test_a_class_with_a_mistake_is_there_all_the_same() -> None:
+    broken = f"{KUEUE}\nkind: WorkloadPriorityClass\nmetadata: {{name: urgent}}\nvalue: high"
+    priority = a_job("x", "train", labels="kueue.x-k8s.io/priority-class: urgent")
+
+    assert "called" not in complaints(broken, priority)
 
 
 def test_a_job_of_a_cluster_may_name_a_queue_that_is_gone() -> None:

@@ -31,6 +31,7 @@ from muster.queue.translate.jobs import (
     GROUP_LABEL,
     QUEUE_LABEL,
     JobProblem,
+    MissingClass,
     workload_of_job,
     workload_of_pod,
 )
@@ -81,8 +82,9 @@ def read_world(
     Raises ManifestError.
     """
     loaded = load(paths, stdin)
-    complaints = [*loaded.complaints, *references.check(loaded.manifests)]
-    reader = _Reader(loaded, configuration, now_us)
+    names = references.Names(loaded)
+    complaints = [*loaded.complaints, *references.check(loaded.manifests, names)]
+    reader = _Reader(loaded, names, configuration, now_us)
     seen = list(reader.workloads())
     complaints += reader.complaints
     if complaints:
@@ -114,7 +116,9 @@ def _with_namespaces(found: Structure, seen: Iterable[events.WorkloadSeen]) -> S
 class _Reader:
     """Makes workloads of whatever was submitted."""
 
-    def __init__(self, loaded: Loaded, configuration: Configuration, now_us: int) -> None:
+    def __init__(
+        self, loaded: Loaded, names: references.Names, configuration: Configuration, now_us: int
+    ) -> None:
         self.models: list[ApiObject] = [manifest.model for manifest in loaded.manifests]
         self.left_out: Counter[str] = Counter(loaded.ignored)
         self.submitted: dict[str, Submitted] = {}
@@ -127,7 +131,7 @@ class _Reader:
             counting=policy.counting_rules(configuration.resources),
         )
         self._priorities = _priorities(self.models)
-        self._names = references.names(loaded.manifests)
+        self._names = names
         self._represented = {
             (owner.kind, manifest.namespace, owner.name)
             for manifest in loaded.manifests
@@ -175,6 +179,11 @@ class _Reader:
                 workload = workload_of_job(model, queue, self._rules, self._priorities, birth)
             else:
                 workload = workload_of_pod(model, queue, self._rules, self._priorities, birth)
+        except MissingClass as problem:
+            known = self._names.of(problem.kind)
+            if self._names.complete and problem.name not in known:
+                self.complaints.append(manifest.complaint(problem.path, problem.message))
+            return None
         except JobProblem as problem:
             self.complaints.append(manifest.complaint(problem.path, problem.message))
             return None
@@ -196,7 +205,7 @@ class _Reader:
 
     def _queue_of(self, metadata: ObjectMeta, namespace: str | None) -> str | None:
         queue = metadata.labels.get(QUEUE_LABEL)
-        if not queue and DEFAULT_LOCAL_QUEUE in self._names.get((LocalQueue, namespace), ()):
+        if not queue and DEFAULT_LOCAL_QUEUE in self._names.of(LocalQueue, namespace):
             return DEFAULT_LOCAL_QUEUE
         return queue or None
 

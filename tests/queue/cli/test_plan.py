@@ -268,11 +268,11 @@ def test_a_bad_line_does_not_keep_the_others_from_an_answer() -> None:
 
 
 def test_mistakes_in_manifests() -> None:
-    ended = run("plan", "-", stdin=joined(STORY, a_job("x", "visoin"), "kind: [}"))
+    ended = run("plan", "-", stdin=joined(STORY, a_job("x", "visoin"), a_flavor("y", "z: 1")))
 
     assert (ended.code, ended.out) == (2, "")
     assert "no LocalQueue in namespace team is called 'visoin'" in ended.err
-    assert "not YAML" in ended.err
+    assert "unknown field 'z'" in ended.err
     assert ended.err.endswith("\n2 problems: nothing was planned.\n")
 
 

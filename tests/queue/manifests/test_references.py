@@ -6,7 +6,7 @@ import pytest
 
 from muster.queue.manifests.complaints import told
 from muster.queue.manifests.loading import load
-from muster.queue.manifests.references import check
+from muster.queue.manifests.references import Names, check
 
 KUEUE = "apiVersion: kueue.x-k8s.io/v1beta2"
 FLAVOR = f"{KUEUE}\nkind: ResourceFlavor\nmetadata: {{name: a100-spot}}"
@@ -26,8 +26,7 @@ spec:
 
 def complaints(*documents: str) -> str:
     loaded = load(["-"], io.BytesIO("\n---\n".join(documents).encode()))
-    assert loaded.complaints == []
-    return "\n".join(told(check(loaded.manifests)))
+    return "\n".join(told(check(loaded.manifests, Names(loaded))))
 
 
 def cohort(name: str, parent: str, version: str = "") -> str:
@@ -142,6 +141,18 @@ def test_a_cycle_of_cohorts_is_told_once() -> None:
 
 def test_a_cohort_that_is_its_own_parent() -> None:
     assert "a cycle: a → a" in complaints(cohort("a", "a"))
+
+
+def test_an_object_with_a_mistake_is_there_all_the_same() -> None:
+    assert complaints(QUEUE + "\nspec: {nothing: 1}", LOCAL) == ""
+    assert complaints(QUEUE, LOCAL + "\nstatus: 3", workload("train")) == ""
+
+
+@pytest.mark.parametrize(
+    "hidden", ["kind: Nothing", "text", "[]", "apiVersion: v1\nkind: List\nitems: 3", "a: ["]
+)
+def test_what_cannot_be_read_may_be_what_is_missing(hidden: str) -> None:
+    assert complaints(LOCAL, workload("trian"), hidden) == ""
 
 
 def test_objects_of_a_cluster_are_taken_as_they_are() -> None:

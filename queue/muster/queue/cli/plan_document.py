@@ -2,7 +2,8 @@
 The answer of `muster plan` for programs: one object, in JSON or YAML.
 
 Its form is stable: fields may be added, none changes its name or meaning. Quantities are written as
-in the API, workloads are named by the object they were made from. `docs/plan.md` lists the fields.
+in the API, workloads are named by the object they were made from. `docs/reference/plan.md` lists
+the fields.
 """
 
 from __future__ import annotations

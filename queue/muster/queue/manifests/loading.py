@@ -66,6 +66,15 @@ class Loaded:
     ignored: Counter[str] = field(default_factory=Counter)
     """How many objects there were of each kind that decides nothing here."""
     complaints: list[Complaint] = field(default_factory=list)
+    broken: list[tuple[type[ApiObject], str | None, str]] = field(default_factory=list)
+    """Kind, namespace and name of objects that are there, but have mistakes in them."""
+    hidden: bool = False
+    """Whether there was something of which not even the kind and the name could be read."""
+
+    def hide(self, complaint: Complaint) -> None:
+        """Take note of something that may be anything."""
+        self.complaints.append(complaint)
+        self.hidden = True
 
 
 def load(paths: Iterable[str], stdin: BinaryIO) -> Loaded:
@@ -73,7 +82,7 @@ def load(paths: Iterable[str], stdin: BinaryIO) -> Loaded:
     loaded = Loaded()
     for source in sources.read(paths, stdin):
         if isinstance(source, Complaint):
-            loaded.complaints.append(source)
+            loaded.hide(source)
         else:
             _load_source(source, loaded)
     return loaded
@@ -95,7 +104,7 @@ def _load_source(source: sources.Source, loaded: Loaded) -> None:
                     _load_object(*each, loaded)
     except SyntaxProblem as problem:
         origin = Origin(source=source.name, document=number + 1, line=problem.line)
-        loaded.complaints.append(Complaint(origin=origin, message=problem.message))
+        loaded.hide(Complaint(origin=origin, message=problem.message))
     else:
         if empty and source.named:
             origin = Origin(source=source.name)
@@ -115,7 +124,7 @@ def _objects(
         message = f"expected an object with apiVersion and kind, got {shown(value)}"
         if isinstance(value, list):
             message += ": put several objects into a List, or a line of --- between them"
-        loaded.complaints.append(Complaint(origin=origin, message=message))
+        loaded.hide(Complaint(origin=origin, message=message))
         return
     kind = value.get("kind")
     items = value.get("items")
@@ -124,9 +133,7 @@ def _objects(
         return
     if not isinstance(items, list | None):
         message = f"{shown(items)} is not a list of objects"
-        loaded.complaints.append(
-            Complaint(origin=origin, subject=kind, path="items", message=message)
-        )
+        loaded.hide(Complaint(origin=origin, subject=kind, path="items", message=message))
         return
     # The items of a typed list, as the API server writes it, leave out what the list says already.
     inherited = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
@@ -139,7 +146,7 @@ def _objects(
             yield whole, Document(whole, line, (), node), where
         else:
             message = f"expected an object with apiVersion and kind, got {shown(item)}"
-            loaded.complaints.append(Complaint(origin=where, message=message))
+            loaded.hide(Complaint(origin=where, message=message))
 
 
 def _item_node(node: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -169,9 +176,12 @@ def _load_object(
     except UninterpretedKindError:
         loaded.ignored[_text(value.get("kind"))] += 1
     except KindError as error:
-        loaded.complaints.append(Complaint(origin=origin, subject=who, message=str(error)))
+        loaded.hide(Complaint(origin=origin, subject=who, message=str(error)))
     except ValidationError as error:
-        problems = describe(error, kind_of(upgrade(dict(value)).document).model)
+        kind = kind_of(upgrade(dict(value)).document)
+        namespace = _text(metadata.get("namespace")) or "default"
+        loaded.broken.append((kind.model, namespace if kind.scope == "Namespaced" else None, name))
+        problems = describe(error, kind.model)
         complaints = [
             Complaint(
                 origin=origin,

@@ -16,18 +16,45 @@ from muster.queue.api.problems import did_you_mean, listed
 from muster.queue.api.registry import ApiObject
 from muster.queue.api.workload import Workload
 from muster.queue.manifests.complaints import Complaint
-from muster.queue.manifests.loading import Manifest
+from muster.queue.manifests.loading import Loaded, Manifest
 
 _NAMES_SHOWN_MAX: Final = 8
 
 
-def check(manifests: Sequence[Manifest]) -> Iterator[Complaint]:
+class Names:
+    """The names there are, objects with mistakes included."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.complete = not loaded.hidden
+        """Whether a name that is not here is surely nowhere."""
+        self._names: dict[tuple[type[ApiObject], str | None], list[str]] = {}
+        for manifest in loaded.manifests:
+            self._add(type(manifest.model), manifest.namespace, manifest.model.metadata.name)
+        for kind, namespace, name in loaded.broken:
+            self._add(kind, namespace, name)
+
+    def _add(self, kind: type[ApiObject], namespace: str | None, name: str) -> None:
+        self._names.setdefault((kind, namespace), []).append(name)
+
+    def of(self, kind: type[ApiObject], namespace: str | None = None) -> list[str]:
+        """Return the names of one kind, in one namespace if it is a namespaced one."""
+        return self._names.get((kind, namespace), [])
+
+    def namespaces_with(self, kind: type[ApiObject], name: str) -> list[str]:
+        """Return where an object of this name is, in order."""
+        found = self._names.items()
+        return sorted(
+            str(where) for (each, where), names in found if each is kind and name in names
+        )
+
+
+def check(manifests: Sequence[Manifest], names: Names) -> Iterator[Complaint]:
     """Yield what is wrong between the objects."""
     yield from _taken_twice(manifests)
-    known = names(manifests)
-    for manifest in manifests:
-        if not manifest.stored:
-            yield from _dangling(manifest, known)
+    if names.complete:
+        for manifest in manifests:
+            if not manifest.stored:
+                yield from _dangling(manifest, names)
     yield from _cohort_cycles(manifests)
 
 
@@ -43,59 +70,43 @@ def _taken_twice(manifests: Iterable[Manifest]) -> Iterator[Complaint]:
 
 # --- Names that nobody has -----------------------------------------------------------------------
 
-Names = dict[tuple[type[ApiObject], str | None], list[str]]
-"""Names by kind and namespace."""
 
-
-def names(manifests: Iterable[Manifest]) -> Names:
-    """Return the names that are there."""
-    found: Names = {}
-    for manifest in manifests:
-        key = (type(manifest.model), manifest.namespace)
-        found.setdefault(key, []).append(manifest.model.metadata.name)
-    return found
-
-
-def _dangling(manifest: Manifest, there: Names) -> Iterator[Complaint]:
+def _dangling(manifest: Manifest, names: Names) -> Iterator[Complaint]:
     match manifest.model:
         case ClusterQueue() as queue:
-            known = there.get((ResourceFlavor, None), [])
+            known = names.of(ResourceFlavor)
             for number, group in enumerate(queue.spec.resource_groups):
                 for index, flavor in enumerate(group.flavors):
                     path = f"spec.resourceGroups[{number}].flavors[{index}].name"
                     yield from _missing(manifest, path, "ResourceFlavor", flavor.name, known)
             strategy = queue.spec.admission_checks_strategy
-            known = there.get((AdmissionCheck, None), [])
+            known = names.of(AdmissionCheck)
             for index, rule in enumerate(strategy.admission_checks if strategy else ()):
                 path = f"spec.admissionChecksStrategy.admissionChecks[{index}].name"
                 yield from _missing(manifest, path, "AdmissionCheck", rule.name, known)
         case ResourceFlavor(spec=spec) if spec.topology_name is not None:
-            known = there.get((Topology, None), [])
+            known = names.of(Topology)
             yield from _missing(
                 manifest, "spec.topologyName", "Topology", spec.topology_name, known
             )
         case LocalQueue(spec=spec):
-            known = there.get((ClusterQueue, None), [])
+            known = names.of(ClusterQueue)
             if spec.cluster_queue is None:
                 yield manifest.complaint("spec.clusterQueue", "is required")
             else:
                 path = "spec.clusterQueue"
                 yield from _missing(manifest, path, "ClusterQueue", spec.cluster_queue, known)
         case Workload(spec=spec) if spec.queue_name is not None:
-            yield from missing_queue(manifest, "spec.queueName", spec.queue_name, there)
+            yield from missing_queue(manifest, "spec.queueName", spec.queue_name, names)
 
 
-def missing_queue(manifest: Manifest, path: str, queue: str, there: Names) -> Iterator[Complaint]:
+def missing_queue(manifest: Manifest, path: str, queue: str, names: Names) -> Iterator[Complaint]:
     """Yield a complaint when the namespace of an object has no LocalQueue of this name."""
-    known = there.get((LocalQueue, manifest.namespace), [])
-    if queue in known:
+    known = names.of(LocalQueue, manifest.namespace)
+    if queue in known or not names.complete:
         return
-    elsewhere = [
-        str(namespace)
-        for (kind, namespace), found in there.items()
-        if kind is LocalQueue and queue in found
-    ]
-    hint = f" There is one in namespace {listed(sorted(elsewhere), 'and')}." if elsewhere else ""
+    elsewhere = names.namespaces_with(LocalQueue, queue)
+    hint = f" There is one in namespace {listed(elsewhere, 'and')}." if elsewhere else ""
     kind = f"LocalQueue in namespace {manifest.namespace}"
     yield from _missing(manifest, path, kind, queue, known, hint)
 

@@ -48,6 +48,15 @@ class JobProblem(ValueError):  # noqa: N818 - a finding about somebody's manifes
         super().__init__(f"{path}: {message}")
 
 
+class MissingClass(JobProblem):
+    """The job names a priority class that is not there."""
+
+    def __init__(self, path: str, error: UnknownClassError) -> None:
+        self.kind = error.kind
+        self.name = error.name
+        super().__init__(path, str(error))
+
+
 def workload_of_job(
     model: Job, queue: str, rules: PodRules, priorities: Priorities, birth: Birth
 ) -> objects.Workload:
@@ -128,7 +137,7 @@ def _priority(
     except UnknownClassError as error:
         labelled = PRIORITY_CLASS_LABEL in metadata.labels
         path = _label(PRIORITY_CLASS_LABEL) if labelled else f"{pods_at}.priorityClassName"
-        raise JobProblem(path, str(error)) from None
+        raise MissingClass(path, error) from None
 
 
 def _min_parallelism(model: Job) -> int | None:

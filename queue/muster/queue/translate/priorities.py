@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from muster.queue.api.core import PriorityClass
 from muster.queue.api.kueue import WorkloadPriorityClass
@@ -17,8 +17,16 @@ DEFAULT_CLASS: Final = "default"
 _BUILT_IN: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
+ClassKind: TypeAlias = type[PriorityClass] | type[WorkloadPriorityClass]
+
+
 class UnknownClassError(ValueError):
     """A priority class does not exist; the message says which do."""
+
+    def __init__(self, kind: ClassKind, name: str, message: str) -> None:
+        self.kind = kind
+        self.name = name
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +40,7 @@ class Priorities:
 
     def of_workload_class(self, name: str) -> int:
         """Return the value of a WorkloadPriorityClass. Raises UnknownClassError."""
-        return _find("WorkloadPriorityClass", name, self.for_workloads)
+        return _find(WorkloadPriorityClass, name, self.for_workloads)
 
     def of_job(self, labels: Mapping[str, str], pod_class: str | None) -> int:
         """
@@ -46,7 +54,7 @@ class Priorities:
         if name is not None:
             return self.of_workload_class(name)
         if pod_class:
-            return _find("PriorityClass", pod_class, {**_BUILT_IN, **self.for_pods})
+            return _find(PriorityClass, pod_class, {**_BUILT_IN, **self.for_pods})
         return self.default
 
 
@@ -63,10 +71,10 @@ def priorities(
     )
 
 
-def _find(kind: str, name: str, known: Mapping[str, int]) -> int:
+def _find(kind: ClassKind, name: str, known: Mapping[str, int]) -> int:
     if name in known:
         return known[name]
     hint = did_you_mean(name, known)
     if not hint:
         hint = f" There is {listed(sorted(known), 'and')}." if known else " There is none."
-    raise UnknownClassError(f"no {kind} is called {name!r}.{hint}")
+    raise UnknownClassError(kind, name, f"no {kind.__name__} is called {name!r}.{hint}")
