@@ -20,7 +20,7 @@ def snapshot(state: State) -> dict[str, Any]:
             for pair, cell in sorted(cohort.cells.items())
             if cell.used
         },
-        "alarms": sorted(state._alarms),
+        "alarms": sorted(state.lines.alarms),
     }
 
 

@@ -40,7 +40,7 @@ def lived(seed: int, config: Config, length: int, *, scans: bool = True) -> Worl
 
 def wake_everybody(world: World) -> None:
     """Let the next decision look at every tree, not only where something happened."""
-    world.state._stirred.update({queue.tree: None for queue in world.state.queues.values()})
+    world.state.lines.stirred.update({queue.tree: None for queue in world.state.queues.values()})
 
 
 def acts(plan: CyclePlan) -> list[tuple[object, ...]]:

@@ -170,8 +170,7 @@ class Assigner:
         self._fungible = scene.config.gates.flavor_fungibility
         preemption = queue.spec.preemption
         self._may_preempt_while_borrowing = preemption.borrow_within_cohort or (
-            scene.config.fair
-            and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER
+            scene.config.fair and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER
         )
 
     def assign(self, request: Request) -> Assignment:

@@ -105,7 +105,7 @@ def _of_place(state: State, item: Item, now_us: int) -> Iterator[str]:
         yield from _differ(f"{key} in {place.value}", _times(members, item), wanted)
     at_us = item.status.requeue_at_us
     if item.place is Place.PARKED and at_us is not None and at_us > now_us:
-        yield from _differ(f"alarm of {key}", (at_us, key) in state._alarms, wanted=True)
+        yield from _differ(f"alarm of {key}", (at_us, key) in state.lines.alarms, wanted=True)
 
 
 def _queue_to_wait_in(state: State, item: Item) -> Queue | None:

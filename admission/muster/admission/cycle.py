@@ -201,13 +201,9 @@ class _Round:
         self._book(entry)
         item, queue = entry.item, entry.queue
         assert entry.assignment is not None
-        holder = Holder(
-            item, queue, entry.usage, self._outlook.now_us, evicting=False, fresh=True
-        )
+        holder = Holder(item, queue, entry.usage, self._outlook.now_us, evicting=False, fresh=True)
         self.moved = True
-        self.decisions[item.workload.key] = admit(
-            entry, admission_of(entry), self._outlook.usage
-        )
+        self.decisions[item.workload.key] = admit(entry, admission_of(entry), self._outlook.usage)
         self._admitted.append(holder)
 
     def _preempt(self, entry: Entry) -> None:
@@ -244,7 +240,9 @@ class _Round:
             failed_late = requeue is Requeue.FAILED_AFTER_NOMINATION
             progress = None if failed_late and not keep else entry.progress
             before = self._outlook.progress_of(item)
-            if progress is not None and (before is None or before.last_tried != progress.last_tried):
+            if progress is not None and (
+                before is None or before.last_tried != progress.last_tried
+            ):
                 self.rescanned = True
                 self.scanned |= progress.untried_flavors
             self._outlook.progress[item] = progress
@@ -274,5 +272,3 @@ class _Round:
         )
         self._outlook.park(item, whole_group=whole_group)
         return Aside.GROUP_PARKED if whole_group else Aside.PARKED
-
-

@@ -121,7 +121,7 @@ class TimePassed:
     """Back-offs may have ended."""
 
 
-Event = (
+ObjectEvent = (
     NamespaceSeen
     | NamespaceGone
     | FlavorSeen
@@ -136,10 +136,7 @@ Event = (
     | ClusterQueueGone
     | LocalQueueSeen
     | LocalQueueGone
-    | WorkloadSeen
-    | WorkloadGone
-    | PlanAccepted
-    | WriteFailed
-    | Swept
-    | TimePassed
 )
+"""Something about an object that is not a workload."""
+
+Event = ObjectEvent | WorkloadSeen | WorkloadGone | PlanAccepted | WriteFailed | Swept | TimePassed

@@ -275,8 +275,7 @@ class _Field:
                 queue = self._largest_queue(cohort)
                 child = self._largest_cohort(cohort)
                 if child is not None and (
-                    queue is None
-                    or self._search.share(child) >= self._search.share(queue.queue)
+                    queue is None or self._search.share(child) >= self._search.share(queue.queue)
                 ):
                     cohort = child
                     continue

@@ -142,9 +142,7 @@ def _nominate_in(
 class VictimSearch:
     """Finds victims for one workload in one scene; the same question is answered once."""
 
-    def __init__(
-        self, scene: Scene, item: Item, queue: Queue, awaited: tuple[Victim, ...]
-    ) -> None:
+    def __init__(self, scene: Scene, item: Item, queue: Queue, awaited: tuple[Victim, ...]) -> None:
         self._scene = scene
         self._item = item
         self._queue = queue

@@ -69,7 +69,16 @@ class Shelf:
 class Group:
     """Workloads of one shape."""
 
-    __slots__ = ("_parked", "_resting", "_unready", "_waiting", "counts", "failed", "requests", "shape")
+    __slots__ = (
+        "_parked",
+        "_resting",
+        "_unready",
+        "_waiting",
+        "counts",
+        "failed",
+        "requests",
+        "shape",
+    )
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -236,7 +245,7 @@ class Pending:
     @property
     def asleep(self) -> list[Group]:
         """The groups that were found not to fit, or have members that were set aside."""
-        return list({group: None for group in (*self._failed, *self.set_aside)})
+        return list(dict.fromkeys((*self._failed, *self.set_aside)))
 
     def sweep(self, groups: Iterable[Group], may_return: Callable[[Item], bool]) -> bool:
         """Give what was set aside another try, if it may; return whether anything moved."""

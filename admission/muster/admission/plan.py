@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from muster.admission.conditions import NoQuotaReason
+from muster.admission.conditions import NoQuotaReason, PreemptionReason
 from muster.admission.eligibility import Refusal
 from muster.admission.objects import Admission
 from muster.admission.records import ScanProgress
-from muster.admission.conditions import PreemptionReason
 
 
 class Requeue(StrEnum):

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
 from muster.admission import objects
 from muster.admission.cohorts import QueueNode
 from muster.admission.conditions import PreemptionReason
+from muster.admission.config import Gates
 from muster.admission.pending import Group, Order, Pending, Place, Shape, Shelf
 from muster.admission.quota import Cell
 from muster.admission.runs import RunRecord
-
 
 SHAPES_MAX = 1000
 """Shapes whose run times a queue remembers."""
@@ -97,7 +98,17 @@ class Victim(NamedTuple):
 class Holder:
     """A reservation of quota: a possible victim."""
 
-    __slots__ = ("evicting", "fresh", "item", "pairs", "queue", "rank", "reserved_us", "runs", "usage")
+    __slots__ = (
+        "evicting",
+        "fresh",
+        "item",
+        "pairs",
+        "queue",
+        "rank",
+        "reserved_us",
+        "runs",
+        "usage",
+    )
 
     def __init__(
         self,
@@ -141,6 +152,21 @@ class Holder:
 
 
 by_rank = attrgetter("rank")
+
+
+def shape_of(item: Item, gates: Gates) -> Shape:
+    """Return the equivalence class: workloads alike in all that decisions look at."""
+    pod_sets = item.workload.pod_sets
+    reclaimable = item.status.reclaimable
+    if reclaimable and gates.reclaimable_pods:
+        pod_sets = tuple(_without_reclaimed(p, reclaimable.get(p.name, 0)) for p in pod_sets)
+    return item.priority, pod_sets
+
+
+def _without_reclaimed(pod_set: objects.PodSet, reclaimed: int) -> objects.PodSet:
+    if not reclaimed:
+        return pod_set
+    return replace(pod_set, count=pod_set.count - min(reclaimed, pod_set.count))
 
 
 class Queue(QueueNode):

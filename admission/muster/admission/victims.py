@@ -35,7 +35,6 @@ from muster.admission.quota import (
 from muster.admission.records import Holder, Item, Queue, Victim
 from muster.admission.scene import Scene
 
-
 Requests = Sequence[tuple[Cell, int]]
 
 

@@ -131,8 +131,7 @@ def _has_candidates(cell: Cell, amount: int, priority: int, queue: Queue, config
             least < priority
             or (
                 least == priority
-                and policy.within_cluster_queue
-                is PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY
+                and policy.within_cluster_queue is PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY
             )
         ):
             return True
