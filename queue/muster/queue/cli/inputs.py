@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from pathlib import Path
@@ -47,7 +48,13 @@ def world(paths: tuple[str, ...], configuration: Configuration, now_us: int) -> 
             "Missing argument 'PATH...': name files or directories of manifests, "
             "or - for standard input."
         )
-    return read_world(paths, sys.stdin.buffer, configuration, now_us)
+    # What is read stays: looking for garbage while it grows would cost as much as reading it.
+    gc.disable()
+    try:
+        return read_world(paths, sys.stdin.buffer, configuration, now_us)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def configuration(path: str | None) -> Configuration:

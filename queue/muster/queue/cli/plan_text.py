@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from muster.admission import explain
@@ -10,7 +10,7 @@ from muster.admission.amounts import FlavorResource
 from muster.admission.conditions import QUOTA_RESERVED
 from muster.admission.explain import Explanation, View
 from muster.admission.plan import Admit, Eviction, Preempt
-from muster.admission.queries import Standing, Use, quota_use, users_of
+from muster.admission.queries import Use, quota_use, users_of
 from muster.queue.api.timestamps import format_timestamp
 from muster.queue.cli.tables import LINE_WIDTH, Row, table
 from muster.queue.planning import Forecast
@@ -65,12 +65,13 @@ class _Text:
         self._wide = wide
         self._view = view_of(forecast, world)
         self._several_cycles = len(forecast.plans) > 1
+        self._standings = forecast.standings()
 
     def summary(self) -> str:
         forecast = self._forecast
         admitted = sum(1 for _ in forecast.admissions())
         preempted = sum(1 for _ in forecast.evictions())
-        waiting = sum(1 for _ in forecast.waits()) + len(forecast.standings())
+        waiting = sum(1 for _ in forecast.waits()) + len(self._standings)
         counts = [f"{admitted} admitted", f"{preempted} preempted", f"{waiting} waiting"]
         when = format_timestamp(forecast.plans[0].now_us)
         cycles = f" in {len(forecast.plans)} cycles" if self._several_cycles else ""
@@ -104,11 +105,11 @@ class _Text:
             )
             cells = (self._name(decision.workload), decision.cluster_queue)
             yield Row(cells, _told(explanation))
-        yield from self._standings(self._forecast.standings())
+        yield from self._not_looked_at()
 
-    def _standings(self, found: Iterable[Standing]) -> Iterator[Row]:
+    def _not_looked_at(self) -> Iterator[Row]:
         alike: dict[tuple[str, Explanation], list[str]] = {}
-        for each in found:
+        for each in self._standings:
             explanation = explain.standing(each, self._view, self._forecast.now_us)
             name = self._name(each.workload)
             alike.setdefault((each.cluster_queue or "-", explanation), []).append(name)
