@@ -1,6 +1,9 @@
 """`muster plan`: what it prints, in every form, and how it says no."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +87,22 @@ def test_the_story_of_a_plan() -> None:
     assert max(map(len, shown.splitlines())) <= 100
 
 
-def test_the_same_input_gives_the_same_output() -> None:
-    assert planned("-o", "json") == planned("-o", "json")
+@pytest.mark.parametrize("form", ["wide", "json"])
+def test_the_same_input_gives_the_same_output_in_every_process(form: str) -> None:
+    command = (sys.executable, "-c", "from muster.queue.cli import main; main()")
+    outputs = [
+        subprocess.run(
+            [*command, "plan", "-", "--now", NOON, "--cycles", "3", "-o", form],
+            input=STORY,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+
+    assert outputs[0] == outputs[1]
 
 
 def test_two_cycles() -> None:
