@@ -1,6 +1,4 @@
-"""
-Whether a ClusterQueue may be decided about, and if not, why: the reason of its Active condition.
-"""
+"""Whether a ClusterQueue may be decided about; if not, the reason of its Active condition."""
 
 from __future__ import annotations
 
@@ -38,18 +36,21 @@ def why_inactive(
     if any(check is not None and not check.active for check in found):
         return "AdmissionCheckInactive"
     controllers = [check.controller for check in found if check is not None]
-    remote = controllers.count(MULTI_KUEUE)
-    if remote > 1:
-        return "MultipleMultiKueueAdmissionChecks"
-    if remote:
-        rule = spec.checks[controllers.index(MULTI_KUEUE)]
-        if rule.on_flavors and any(name not in rule.on_flavors for name in listed):
-            return "MultiKueueAdmissionCheckAppliedPerFlavor"
-        if PROVISIONING_REQUEST in controllers:
-            return "MultiKueueWithProvisioningRequest"
-        return None
+    if MULTI_KUEUE in controllers:
+        return _why_not_remote(spec, controllers, listed)
     for name in listed:
         topology = flavors[name].topology
         if topology is not None and topology not in topologies:
             return "TopologyNotFound"
     return None
+
+
+def _why_not_remote(spec: ClusterQueue, controllers: list[str], listed: list[str]) -> str | None:
+    """Return what is wrong with the checks of a queue that dispatches to other clusters."""
+    remote = controllers.count(MULTI_KUEUE)
+    if remote > 1:
+        return "MultipleMultiKueueAdmissionChecks"
+    rule = spec.checks[controllers.index(MULTI_KUEUE)]
+    if rule.on_flavors and any(name not in rule.on_flavors for name in listed):
+        return "MultiKueueAdmissionCheckAppliedPerFlavor"
+    return "MultiKueueWithProvisioningRequest" if PROVISIONING_REQUEST in controllers else None

@@ -31,7 +31,7 @@ def plus(a: int, b: int) -> int:
 
 
 def minus(a: int, b: int) -> int:
-    """Return a - b; unlimited minus anything limited stays unlimited, unlimited - unlimited is 0."""
+    """Return a - b; unlimited stays so, but unlimited minus unlimited is 0."""
     if b >= INFINITE:
         return 0 if a >= INFINITE else -INFINITE
     if a >= INFINITE:

@@ -2,9 +2,9 @@
 The forest of cohorts: which queue hangs where, and what each node's cells derive from it.
 
 Nodes and cells keep their identity for as long as the object exists; after a change of edges or
-quotas `Forest.settle` recomputes the derived figures of the trees concerned, in place. A cohort that
-is only named exists without quota and disappears with its last child. Trees with a cycle of parents
-are left unlinked and marked, and their queues are inactive until the cycle is gone.
+quotas `Forest.settle` recomputes the derived figures of the trees concerned, in place. A cohort
+that is only named exists without quota and disappears with its last child. Trees with a cycle of
+parents are left unlinked and marked, and their queues are inactive until the cycle is gone.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 What a group of workloads asks of one ClusterQueue, worked out once.
 
 Which resource group covers which requested resource, in which order resources are looked at, which
-flavors the pods may run on at all, and which cells would be charged: none of it depends on usage, so
-it is computed when a group is first looked at and kept until the queue or a flavor changes. What is
-left for each decision is to compare amounts (`assign`).
+flavors the pods may run on at all, and which cells would be charged: none of it depends on usage,
+so it is computed when a group is first looked at and kept until the queue or a flavor changes. What
+is left for each decision is to compare amounts (`assign`).
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ def compile_request(
     *,
     ignore_undeclared: bool,
 ) -> Request:
+    """Return what pod sets of a shape ask of a queue, with `counts` pods in each."""
     compiled = []
     for pod_set, count in zip(pod_sets, counts, strict=True):
         totals = {name: amount * count for name, amount in pod_set.requests}

@@ -2,10 +2,10 @@
 One decision: who starts now, who must make room, who waits and why.
 
 `decide(state, now_us)` is the only entry point, and it changes nothing. It works in rounds. A round
-is one cycle of the peer: take the head of every queue, nominate flavors and victims for each against
-the world as it stands, put them in order, then process them one by one, each seeing what the ones
-before it took. Rounds repeat, on what the rounds before have decided, until one changes nothing;
-`rounds_max=1` gives exactly the peer's cycle.
+is one cycle of the peer: take the head of every queue, nominate flavors and victims for each
+against the world as it stands, put them in order, then process them one by one, each seeing what
+the ones before it took. Rounds repeat, on what the rounds before have decided, until one changes
+nothing; `rounds_max=1` gives exactly the peer's cycle.
 
 Invariants: what is admitted together fits together; a workload is a victim of at most one preemptor
 in a round; nobody is evicted for a workload that would not fit afterwards.
@@ -61,7 +61,7 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
             break
         outlook.cycle += 1
         entries = [nominate(state, outlook, head) for head in heads]
-        if any(v.holder.fresh for entry in entries for v in entry.victims):
+        if any(not v.holder.is_booked for entry in entries for v in entry.victims):
             break  # to be evicted it must run first: that is for the next decision
         this_round = _Round(state, outlook)
         this_round.process(entries)
@@ -180,7 +180,7 @@ class _Round:
         """
         Keep room for a workload that waits although nobody may be evicted for it.
 
-        Not where it may reclaim from anybody: then its own quota comes back whenever it is asked for.
+        Not where it may reclaim from anybody: its own quota comes back whenever it asks for it.
         """
         reclaims = entry.queue.spec.preemption.reclaim_within_cohort
         preferred = self._gates.prioritize_preemptor_workloads and entry.is_preemptor
@@ -201,7 +201,7 @@ class _Round:
         self._book(entry)
         item, queue = entry.item, entry.queue
         assert entry.assignment is not None
-        holder = Holder(item, queue, entry.usage, self._outlook.now_us, evicting=False, fresh=True)
+        holder = Holder(item, queue, entry.usage, self._outlook.now_us, evicting=False)
         self.moved = True
         self.decisions[item.workload.key] = admit(entry, admission_of(entry), self._outlook.usage)
         self._admitted.append(holder)

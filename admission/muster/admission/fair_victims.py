@@ -1,9 +1,9 @@
 """
 Choose victims under fair sharing: from the queue that has most beyond its own, while that is fair.
 
-The incoming workload is counted as if it ran. Again and again the search descends from the root into
-the child with the largest share, down to a queue, and asks whether the preemptor's side would still
-have less than that queue's side: after losing the victim (*final share*) or before (*initial
+The incoming workload is counted as if it ran. Again and again the search descends from the root
+into the child with the largest share, down to a queue, and asks whether the preemptor's side would
+still have less than that queue's side: after losing the victim (*final share*) or before (*initial
 share*). Strategies are tried in the order of the configuration, the second one on who was refused.
 """
 
@@ -105,9 +105,9 @@ class _FairSearch:
     ) -> bool:
         while (candidates := field.select()) is not None:
             queue = candidates.queue
+            holder: Holder | None
             if queue is self.queue:
-                reason: PreemptionReason | None = PreemptionReason.IN_CLUSTER_QUEUE
-                holder: Holder | None = candidates.pop()
+                reason, holder = PreemptionReason.IN_CLUSTER_QUEUE, candidates.pop()
             elif self._within_nominal:
                 reason, holder = PreemptionReason.IN_COHORT_RECLAMATION, candidates.pop()
             else:
@@ -233,7 +233,7 @@ def _queues_below(top: Node) -> Iterator[Queue]:
 
 
 class _Seat:
-    """A queue's place in its cohort: the largest share first, then whose first candidate goes first."""
+    """A queue's place in its cohort: by share, largest first, then by its first candidate."""
 
     __slots__ = ("candidates", "rank", "share")
 

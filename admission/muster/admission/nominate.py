@@ -54,6 +54,7 @@ class Entry(NamedTuple):
 
 
 def nominate(state: State, outlook: Outlook, item: Item) -> Entry:
+    """Nominate the head of a queue in the world as the decision has left it."""
     queue = item.queue
     assert queue is not None
     rejection = _rejection(state, item, queue)
@@ -63,14 +64,14 @@ def nominate(state: State, outlook: Outlook, item: Item) -> Entry:
     if progress is not None and _outdated(outlook, item, queue, progress):
         progress = None
     resume = progress.last_tried if progress is not None else ()
-    return _nominate_in(state, outlook, outlook.scene(), item, queue, resume, None)
+    return _nominate_in(state, outlook, outlook.scene(), item, resume, None)
 
 
 def renominate(state: State, outlook: Outlook, scene: Scene, entry: Entry) -> Entry:
     """Nominate again in another scene, for the flavors nominated before."""
     assert entry.assignment is not None
     pinned = [result.flavors() for result in entry.assignment.pod_sets]
-    return _nominate_in(state, outlook, scene, entry.item, entry.queue, (), pinned)
+    return _nominate_in(state, outlook, scene, entry.item, (), pinned)
 
 
 def _rejection(state: State, item: Item, queue: Queue) -> Rejection | None:
@@ -109,10 +110,11 @@ def _nominate_in(
     outlook: Outlook,
     scene: Scene,
     item: Item,
-    queue: Queue,
     resume: Sequence[Mapping[str, int]],
     pinned: Sequence[Mapping[str, str]] | None,
 ) -> Entry:
+    queue = item.queue
+    assert queue is not None
     search = VictimSearch(scene, item, queue, outlook.awaited(item))
     assigner = Assigner(scene, queue, search, resume=resume, pinned=pinned)
     request = state.request(item)

@@ -84,7 +84,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceGroup:
-    """Resources that are always taken from the same flavor, and the flavors in order of preference."""
+    """Resources that are taken from one flavor together; the flavors in order of preference."""
 
     resources: tuple[str, ...]
     flavors: tuple[str, ...]
@@ -283,7 +283,7 @@ class Workload:
     """Names in the admission-gated-by annotation; while any is there, nothing is reserved."""
     max_execution_s: int | None = None
     problem: str | None = None
-    """Why its resources are unacceptable (request over limit, LimitRange); None when they are fine."""
+    """Why its resources are unacceptable (request over limit, LimitRange), if they are."""
 
     @property
     def key(self) -> str:

@@ -39,6 +39,7 @@ C = TypeVar("C", bound=Contender)
 
 
 def classical_order(entries: Iterable[C], config: Config) -> list[C]:
+    """Return the entries in the order in which they are processed without fair sharing."""
     by_priority = config.gates.priority_sorting_within_cohort
     preemptors_first = config.gates.prioritize_preemptor_workloads
 

@@ -1,8 +1,8 @@
 """
 What a decision has decided so far, laid over a state that does not change.
 
-Rounds of one decision share an `Outlook`: who was admitted, who was asked to leave, who was set aside.
-Each round sees the world through `scene()` and the heads of the queues through `heads()`.
+Rounds of one decision share an `Outlook`: who was admitted, who was asked to leave, who was set
+aside. Each round sees the world through `scene()` and the heads of the queues through `heads()`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Outlook:
         return [item for item in found if item is not None]
 
     def progress_of(self, item: Item) -> ScanProgress | None:
-        return self.progress[item] if item in self.progress else item.progress
+        return self.progress.get(item, item.progress)
 
     def is_preemptor(self, item: Item) -> bool:
         assert item.queue is not None
@@ -101,8 +101,8 @@ class _Line:
     """
     The heap of one queue as far as a decision has worked through it.
 
-    The groups' heads are walked with a cursor; members behind a head are reached one by one. Nothing
-    is copied: the cost is that of the members actually looked at.
+    The groups' heads are walked with a cursor; members behind a head are reached one by one.
+    Nothing is copied: the cost is that of the members actually looked at.
     """
 
     __slots__ = (

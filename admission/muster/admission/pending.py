@@ -123,7 +123,7 @@ class Group:
 
     @property
     def first_parked(self) -> Order:
-        """The order of the first member that was set aside with the group; last if there is none."""
+        """The order of the first member set aside with the group; `LAST` if there is none."""
         items = self._parked.items
         return items[0].order if items else LAST
 

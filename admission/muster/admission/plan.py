@@ -41,7 +41,7 @@ class Aside(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """An amount of one flavor and resource that was given; `borrowed` is the part beyond nominal."""
+    """An amount of a flavor and resource that was given; `borrowed` of it is beyond nominal."""
 
     flavor: str
     resource: str

@@ -1,9 +1,10 @@
 """
 The quota algebra: how much a queue may use, of its own and of what its cohort lends.
 
-Quota is counted per flavor and resource, and two such pairs never touch each other. So every node of
-the cohort tree (a ClusterQueue or a Cohort) owns one `Cell` per pair, linked to the parent's cell of
-the same pair: a pair is a tree of cells, and every question here walks from one cell towards the root.
+Quota is counted per flavor and resource, and two such pairs never touch each other. So every node
+of the cohort tree (a ClusterQueue or a Cohort) owns one `Cell` per pair, linked to the parent's
+cell of the same pair: a pair is a tree of cells, and every question here walks from one cell
+towards the root.
 
 Usage is read through a mapping from cell to amount. `BOOKED` reads what the state has booked;
 `Imagined` lays changes over another mapping. A what-if is an `Imagined` that is filled and dropped;
@@ -16,10 +17,10 @@ more than the node's own quota.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from muster.admission.amounts import INFINITE, FlavorResource, minus, plus
+from muster.admission.amounts import FlavorResource, minus, plus
 
 if TYPE_CHECKING:
     from muster.admission.cohorts import CohortNode, Node
@@ -53,7 +54,7 @@ class Cell:
         self.nominal = 0
         self.borrowing_limit: int | None = None
         self.lending_limit: int | None = None
-        #: Whether the node or one below it declares quota for the pair; others exist for usage only.
+        #: Whether the node or one below declares quota for the pair; others exist for usage only.
         self.declared = False
         self.subtree = 0
         self.guaranteed = 0
@@ -131,7 +132,7 @@ class Imagined(dict[Cell, int]):
 
 
 def book(view: UsageView, cell: Cell, amount: int) -> None:
-    """Add `amount` to `cell`; what exceeds its guaranteed quota is added to the parent, and so on."""
+    """Add `amount` to `cell`; what exceeds its guaranteed quota goes to the parent, and so on."""
     at: Cell | None = cell
     while at is not None:
         used = view[at]
@@ -158,11 +159,13 @@ def release(view: UsageView, cell: Cell, amount: int) -> None:
 
 
 def book_all(view: UsageView, usage: Usage) -> None:
+    """Add all amounts."""
     for cell, amount in usage:
         book(view, cell, amount)
 
 
 def release_all(view: UsageView, usage: Usage) -> None:
+    """Take all amounts away."""
     for cell, amount in usage:
         release(view, cell, amount)
 
@@ -243,15 +246,3 @@ def children_above_nominal(
             if view[cell] > cell.subtree:
                 found[child] = None
     return found
-
-
-def path_to_root(cell: Cell) -> Iterator[Cell]:
-    at: Cell | None = cell
-    while at is not None:
-        yield at
-        at = at.parent
-
-
-def finite(amount: int) -> int | None:
-    """Return the amount, or None for an unlimited one (anything close to it is one, less usage)."""
-    return None if amount >= INFINITE // 2 else amount

@@ -29,7 +29,7 @@ class ScanProgress(NamedTuple):
     """Where the flavor scan of a workload stopped, to go on from there next time."""
 
     last_tried: tuple[Mapping[str, int], ...]
-    """Per pod set: resource -> index of the last flavor examined, -1 if the scan reached the end."""
+    """Per pod set: resource -> index of the last flavor examined, -1 if that was the last one."""
     shape: Shape
     generation: int
     cycle: int
@@ -100,7 +100,6 @@ class Holder:
 
     __slots__ = (
         "evicting",
-        "fresh",
         "item",
         "pairs",
         "queue",
@@ -118,7 +117,6 @@ class Holder:
         reserved_us: int,
         *,
         evicting: bool,
-        fresh: bool = False,
         runs: RunRecord | None = None,
     ) -> None:
         self.item = item
@@ -131,12 +129,10 @@ class Holder:
         self.runs = runs
         """What is known of such workloads in this queue."""
         self.evicting = evicting
-        self.fresh = fresh
-        """Reserved by the decision being made, so not running yet."""
 
     @property
     def is_booked(self) -> bool:
-        """Whether the reservation is still there."""
+        """Whether the reservation is there: not given back, and not just imagined."""
         return self.item.holder is self
 
     def ends_by_us(self, now_us: int, patience_us: int) -> int | None:

@@ -1,9 +1,9 @@
 """
 Everything the engine remembers, and the one door through which it changes: `State.apply`.
 
-Derived figures (subtree quotas, usage, heaps, groups, ranks of victims) are kept up to date as events
-come in; `decide` reads them and never changes them. After a restart, reporting every object once
-rebuilds the same state.
+Derived figures (subtree quotas, usage, heaps, groups, ranks of victims) are kept up to date as
+events come in; `decide` reads them and never changes them. After a restart, reporting every object
+once rebuilds the same state.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class State:
             case _:
                 self._object_changed(event, now_us)
 
-    def _object_changed(self, event: events.ObjectEvent, now_us: int) -> None:
+    def _object_changed(  # noqa: C901, PLR0912 - one case for each event
+        self, event: events.ObjectEvent, now_us: int
+    ) -> None:
         match event:
             case events.NamespaceSeen(namespace):
                 self._namespace_seen(namespace)

@@ -45,6 +45,7 @@ def admission_of(entry: Entry) -> objects.Admission:
 
 
 def admit(entry: Entry, admission: objects.Admission, view: UsageView) -> Admit:
+    """Return the decision to reserve quota; `view` is the usage before it is booked."""
     workload = entry.item.workload
     return Admit(
         workload=workload.key,
@@ -77,8 +78,7 @@ def preempt(
         cluster_queue=entry.queue.name,
         priority=entry.item.priority,
         evictions=tuple(
-            _eviction(victim, ending.get(victim.holder), victim.holder in asked_before)
-            for victim in entry.victims
+            _eviction(victim, ending.get(victim.holder), asked_before) for victim in entry.victims
         ),
         grants=_grants(entry.usage, view),
         level=entry.level,
@@ -94,6 +94,7 @@ def wait(
     progress: ScanProgress | None,
     view: UsageView,
 ) -> Wait:
+    """Return the decision to wait, with what stands in the way."""
     workload = entry.item.workload
     return Wait(
         workload=workload.key,
@@ -122,7 +123,9 @@ def _grants(usage: Usage, view: UsageView) -> tuple[Grant, ...]:
     )
 
 
-def _eviction(victim: Victim, ends_by_us: int | None, asked_before: bool) -> Eviction:
+def _eviction(
+    victim: Victim, ends_by_us: int | None, asked_before: Mapping[Holder, None]
+) -> Eviction:
     holder = victim.holder
     return Eviction(
         workload=holder.item.workload.key,
@@ -134,7 +137,7 @@ def _eviction(victim: Victim, ends_by_us: int | None, asked_before: bool) -> Evi
             Grant(flavor=cell.pair.flavor, resource=cell.pair.resource, amount=amount)
             for cell, amount in holder.usage
         ),
-        already_asked=holder.evicting or asked_before,
+        already_asked=holder.evicting or holder in asked_before,
         ends_by_us=ends_by_us,
     )
 

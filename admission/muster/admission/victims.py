@@ -2,12 +2,13 @@
 Choose victims: whose reservation is taken back so that a workload fits.
 
 This module has the rules both searches share (who may be asked to leave, in which order, when the
-preemptor fits, how superfluous victims are spared) and the *classical* search; the search under fair
-sharing is in `fair_victims`. Searches read a scene and return victims; they change nothing.
+preemptor fits, how superfluous victims are spared) and the *classical* search; the search under
+fair sharing is in `fair_victims`. Searches read a scene and return victims; they change nothing.
 
-Classical search. Candidates come from the own queue, and from queues that use more than their quota.
-Walking up from the preemptor's queue, once some subtree could hold the request by its own quota the
-preemptor has the advantage over everything outside that subtree: there it reclaims what is its own.
+Classical search. Candidates come from the own queue, and from queues that use more than their
+quota. Walking up from the preemptor's queue, once some subtree could hold the request by its own
+quota the preemptor has the advantage over everything outside that subtree: there it reclaims what
+is its own.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """
 Whom to wake when quota is released.
 
-Waking everybody after every release would cost a nomination for each shape in each queue of the tree,
-to find out that one of them takes what was released and nobody else has anything to gain. So a
-cheaper question is asked first, group by group: is there, for everything the shape needs, a flavor
-with room enough now, or with somebody who might be evicted? A "yes" may turn out wrong; a "no" never
-does, as long as nothing but usage has changed. Everything else that happens wakes without asking.
+Waking everybody after every release would cost a nomination for each shape in each queue of the
+tree, to find out that one of them takes what was released and nobody else has anything to gain. So
+a cheaper question is asked first, group by group: is there, for everything the shape needs, a
+flavor with room enough now, or with somebody who might be evicted? A "yes" may turn out wrong; a
+"no" never does, as long as nothing but usage has changed. Everything else that happens wakes
+without asking.
 
-Of those that could simply be admitted, only as many are woken as fit together, in the order in which
-they would be processed. The others are remembered, and asked again when that has been decided.
+Of those that could simply be admitted, only as many are woken as fit together, in the order in
+which they would be processed. The others are remembered, and asked again when that has been
+decided.
 """
 
 from __future__ import annotations
