@@ -259,7 +259,10 @@ class Runner:
             status, effects = lifecycle.step(
                 job.workload, status, lifecycle.Deactivated(), now_us=now_us, config=self._config
             )
-        self._state.apply(events.WorkloadSeen(job.workload, status), now_us)
+        # A Workload that is deactivated keeps its quota until its pods are gone, as others do; to the
+        # state it is active as long as it has a job.
+        workload = job.workload if job.run is None else job.spec.workload
+        self._state.apply(events.WorkloadSeen(workload, status), now_us)
         if Effect.STOP_JOB in effects:
             self._stop_later(job, status.conditions[EVICTED].reason)
 

@@ -89,7 +89,7 @@ class Row:
         try:
             return parse_duration(text)
         except DurationError as error:
-            raise CellError(column, f"{error}; a number alone is seconds") from None
+            raise CellError(column, f"{error} (a number alone is seconds)") from None
 
     def instant_us(self, column: str) -> int:
         """Return an instant: seconds since the start, or a timestamp; without a zone it is UTC."""

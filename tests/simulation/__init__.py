@@ -1,0 +1,1 @@
+"""Tests of the simulator, its input and what it shows."""
