@@ -259,6 +259,14 @@ def test_an_admission_without_a_count_is_of_all_pods() -> None:
     assert found.admission.pod_sets[0].count == 4
 
 
+def test_a_check_that_has_not_been_retried() -> None:
+    check = {"name": "p", "state": "Ready", "lastTransitionTime": NOON, "message": ""}
+
+    assert status({"status.admissionChecks": [check]}).checks == (
+        objects.Check(name="p", state=objects.CheckState.READY, since_us=NOON_US),
+    )
+
+
 def test_the_status() -> None:
     found = status(
         {
@@ -289,7 +297,6 @@ def test_the_status() -> None:
                         "requeueAfterSeconds": 9,
                         "retryCount": 2,
                     },
-                    {"name": "q", "state": "Ready", "lastTransitionTime": NOON, "message": ""},
                 ],
                 "requeueState": {"count": 2, "requeueAt": NOON},
                 "reclaimablePods": [{"name": "main", "count": 1}],
@@ -323,7 +330,6 @@ def test_the_status() -> None:
                 retries=2,
                 message="later",
             ),
-            objects.Check(name="q", state=objects.CheckState.READY, since_us=NOON_US),
         ),
         requeue_at_us=NOON_US,
         requeue_count=2,
