@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.admission.config import Config, Gates
+from muster.admission.config import Config, FairStrategy
 from muster.admission.objects import FlavorFungibility, PreemptionPolicy, Workload
 from muster.admission.plan import Admit, Wait
 from tests.admission import oracle
@@ -268,13 +268,11 @@ def disputes(draw: st.DrawFn) -> Arena:
     )
 
 
-# Under fair sharing, room that victims leave may go to somebody else first; if that one can then be
-# evicted by a third for whom the first victims had to go, they go round in circles.
-PREEMPTORS_FIRST = replace(FAIR, gates=Gates(prioritize_preemptor_workloads=True))
+FINAL_SHARE_ONLY = Config(fair_sharing=(FairStrategy.FINAL_SHARE,))
 
 
 @settings(max_examples=200)
-@given(arena=disputes(), config=st.sampled_from((CLASSICAL, PREEMPTORS_FIRST)))
+@given(arena=disputes(), config=st.sampled_from((CLASSICAL, FINAL_SHARE_ONLY)))
 def test_work_that_never_ends_comes_to_rest(arena: Arena, config: Config) -> None:
     """Victims stop at once and ask again; sooner or later nobody takes from anybody any more."""
     assert is_at_rest_in_the_end(arena, config)
@@ -282,7 +280,8 @@ def test_work_that_never_ends_comes_to_rest(arena: Arena, config: Config) -> Non
 
 @settings(max_examples=200)
 @given(arena=disputes())
-def test_fair_shares_alone_come_to_rest(arena: Arena) -> None:
+def test_both_fair_strategies_come_to_rest_where_priorities_do_not_interfere(arena: Arena) -> None:
+    """Where they do, they may go round in circles, see the known differences."""
     assert is_at_rest_in_the_end(replace(arena, within=NEVER), FAIR)
 
 
