@@ -23,7 +23,7 @@ from muster.admission.nominate import Entry, nominate, renominate
 from muster.admission.objects import PreemptionPolicy, QueueingStrategy
 from muster.admission.order import Tournament, classical_order
 from muster.admission.outlook import Outlook
-from muster.admission.plan import Aside, CyclePlan, Decision, LookedAt, Preempt, Requeue
+from muster.admission.plan import Aside, CyclePlan, Decision, LookedAt, Preempt, Requeue, Wait
 from muster.admission.quota import Imagined, available, book, book_all, release_all
 from muster.admission.records import Holder
 from muster.admission.verdicts import admission_of, admit, preempt, wait
@@ -82,15 +82,26 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
 
 
 def _merged(earlier: Decision | None, later: Decision) -> Decision:
-    """Keep what was asked of victims in earlier rounds: it is asked only once."""
-    if not isinstance(earlier, Preempt):
-        return later
-    if not isinstance(later, Preempt):
-        return earlier
-    asked = {eviction.workload: eviction for eviction in earlier.evictions}
-    asked |= {e.workload: e for e in later.evictions if not e.already_asked}
-    fresh = {e.workload: e for e in later.evictions}
-    return replace(later, evictions=tuple({**fresh, **asked}.values()))
+    """
+    Keep what earlier rounds have found out.
+
+    Victims are asked only once, and the flavors that an earlier round looked at stand in the way
+    as much as those of the last one.
+    """
+    match earlier, later:
+        case Preempt(), Preempt():
+            asked = {eviction.workload: eviction for eviction in earlier.evictions}
+            asked |= {e.workload: e for e in later.evictions if not e.already_asked}
+            fresh = {e.workload: e for e in later.evictions}
+            return replace(later, evictions=tuple({**fresh, **asked}.values()))
+        case Preempt(), _:
+            return earlier
+        case Wait(), Wait():
+            again = {(o.pod_set, o.flavor): None for o in later.obstacles}
+            kept = tuple(o for o in earlier.obstacles if (o.pod_set, o.flavor) not in again)
+            return replace(later, obstacles=kept + later.obstacles) if kept else later
+        case _:
+            return later
 
 
 class _Round:
