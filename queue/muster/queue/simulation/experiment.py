@@ -7,7 +7,7 @@ Manifests and traces both become an `Experiment`; the runner knows of no other i
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -87,6 +87,14 @@ class Experiment:
         for name, quotas in owned:
             for pair, quota in quotas.items():
                 yield name, pair, quota.nominal
+
+
+def notes_on(left_out: Mapping[str, int]) -> tuple[str, ...]:
+    """Return what to say of input that was left out, given how much there is of each kind."""
+    if not left_out:
+        return ()
+    told = ", ".join(f"{what} ({count})" for what, count in sorted(left_out.items()))
+    return (f"Left out: {told}.",)
 
 
 def shuffled(experiment: Experiment, seed: int) -> Experiment:

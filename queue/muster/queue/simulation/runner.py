@@ -259,8 +259,8 @@ class Runner:
             status, effects = lifecycle.step(
                 job.workload, status, lifecycle.Deactivated(), now_us=now_us, config=self._config
             )
-        # A Workload that is deactivated keeps its quota until its pods are gone, as others do; to the
-        # state it is active as long as it has a job.
+        # A deactivated Workload keeps its quota until its pods are gone, as any evicted one does:
+        # to the state it is active as long as its job runs.
         workload = job.workload if job.run is None else job.spec.workload
         self._state.apply(events.WorkloadSeen(workload, status), now_us)
         if Effect.STOP_JOB in effects:

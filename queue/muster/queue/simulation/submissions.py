@@ -12,7 +12,7 @@ is the youngest creation time among the objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from muster.admission import events
@@ -22,7 +22,7 @@ from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.manifests.complaints import Complaint, ManifestError
 from muster.queue.manifests.loading import Manifest
 from muster.queue.simulation.durations import DurationError, parse_duration
-from muster.queue.simulation.experiment import Experiment, SimulatedJob
+from muster.queue.simulation.experiment import Experiment, SimulatedJob, notes_on
 from muster.queue.translate.priorities import PRIORITY_CLASS_LABEL
 from muster.queue.world import World
 
@@ -58,14 +58,8 @@ def experiment_of(
         setup=(*structure.quota_events(), *structure.local_queue_events()),
         jobs=tuple(sorted(jobs, key=lambda job: job.arrives_us)),
         start_us=reader.start_us,
-        notes=tuple(_notes(world.left_out)),
+        notes=notes_on(world.left_out),
     )
-
-
-def _notes(left_out: Mapping[str, int]) -> Iterator[str]:
-    if left_out:
-        told = ", ".join(f"{count} {what}" for what, count in sorted(left_out.items()))
-        yield f"{told}: left out, as they decide nothing."
 
 
 class _Reader:

@@ -69,7 +69,7 @@ def _openb_notes(table: Table) -> tuple[str, ...]:
     if not never:
         return ()
     told = (
-        f"{never} pods were never scheduled where the trace was recorded; here they run for as "
+        f"Pods that were never scheduled where the trace was recorded ({never}) run here for as "
         "long as they waited there."
     )
     return (told,)

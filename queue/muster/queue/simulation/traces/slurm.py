@@ -17,6 +17,7 @@ from typing import Final
 
 from muster.queue.api.problems import shown
 from muster.queue.api.quantities import QuantityError, request_amount
+from muster.queue.simulation.experiment import notes_on
 from muster.queue.simulation.traces.columns import Columns
 from muster.queue.simulation.traces.job_trace import Trace, TraceJob, per_pod
 from muster.queue.simulation.traces.presets import GPU
@@ -72,8 +73,7 @@ def read(table: Table, mapping: Columns) -> Trace:
         except CellError as error:
             complaints.append(table.complaint(row, error))
     checked(table, complaints)
-    notes = [f"{count} {reason}: left out." for reason, count in sorted(left_out.items())]
-    return Trace(title=table.name, jobs=tuple(jobs), notes=tuple(notes))
+    return Trace(title=table.name, jobs=tuple(jobs), notes=notes_on(left_out))
 
 
 def _first(table: Table, columns: tuple[str, ...]) -> str:
