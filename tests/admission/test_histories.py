@@ -3,6 +3,7 @@
 from copy import deepcopy
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,8 +154,9 @@ def test_many_rounds_are_many_cycles(seed: int, config: Config, length: int) -> 
     """A decision of n rounds leaves behind what n decisions of one round do.
 
     Only what a refusal wrote about a workload that a later round admits is not to be found: a
-    decision writes the last word. And where the next cycle would evict what an earlier round has
-    admitted, the rounds end.
+    decision writes the last word. A tree in which nothing moves any more is not looked at again, so
+    a flavor scan there is dated earlier. And where the next cycle would evict what an earlier round
+    has admitted, the rounds end.
     """
     world = lived(seed, config, length)
     wake_everybody(world)
@@ -165,7 +167,15 @@ def test_many_rounds_are_many_cycles(seed: int, config: Config, length: int) -> 
     for _ in range(plan.rounds):
         step_by_step.cycle(AS_THE_PEER)
 
-    assert snapshot(step_by_step.state) == snapshot(world.state)
+    assert undated(snapshot(step_by_step.state)) == undated(snapshot(world.state))
+
+
+def undated(state: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot without the rounds in which flavors were last looked at."""
+    for item in state["items"].values():
+        if item["progress"] is not None:
+            item["progress"] = item["progress"]._replace(cycle=0)
+    return state
 
 
 @many

@@ -41,8 +41,7 @@ def accept(state: State, plan: CyclePlan, now_us: int) -> None:
                     if queue.tree.swept == swept.get(queue.name):
                         _put_aside(state, item, queue, decision.aside)
     state.lines.ask_again(plan.looked_at, state.queues)
-    if plan.steady:
-        state.lines.calm(plan.looked_at, state.queues)
+    state.lines.calm(plan.looked_at, state.queues)
 
 
 def _admit(state: State, item: Item, admit: Admit, now_us: int) -> None:

@@ -25,7 +25,7 @@ from muster.admission.order import Tournament, classical_order
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Aside, CyclePlan, Decision, LookedAt, Preempt, Requeue, Wait
 from muster.admission.quota import Imagined, available, book, book_all, release_all
-from muster.admission.records import Holder
+from muster.admission.records import Holder, Tree
 from muster.admission.verdicts import admission_of, admit, preempt, wait
 
 if TYPE_CHECKING:
@@ -53,31 +53,39 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
     outlook = Outlook(state.config, now_us, state.cycle)
     decisions: dict[str, Decision] = {}
     rounds = scans = 0
-    moved = steady = True
-    while moved and (limit is None or rounds < limit) and scans <= SCAN_ROUNDS_MAX:
-        heads = outlook.heads(queues)
+    going = queues
+    restless: dict[Tree, None] = {}
+    while going and (limit is None or rounds < limit) and scans <= SCAN_ROUNDS_MAX:
+        for queue in going:
+            restless.pop(queue.tree, None)
+        heads = outlook.heads(going)
         if not heads:
-            moved, steady = False, True
+            going = []
             break
         outlook.cycle += 1
         entries = [nominate(state, outlook, head) for head in heads]
         if any(not v.holder.is_booked for entry in entries for v in entry.victims):
+            restless.update(dict.fromkeys(queue.tree for queue in going))
             break  # to be evicted it must run first: that is for the next decision
         this_round = _Round(state, outlook)
         this_round.process(entries)
         rounds += 1
         for key, decision in this_round.decisions.items():
             decisions[key] = _merged(decisions.pop(key, None), decision)
-        moved = this_round.moved or this_round.scanned
-        steady = not (moved or this_round.rescanned)
+        # Trees have nothing to do with each other: where nothing moved, nothing will.
+        moving = this_round.moved | this_round.scanned
+        restless.update(moving | this_round.rescanned)
+        going = [queue for queue in going if queue.tree in moving]
         scans = 0 if this_round.moved else scans + 1
     return CyclePlan(
         decisions=tuple(decisions.values()),
         rounds=rounds,
         now_us=now_us,
-        exhausted=not moved and not (rounds and any(queue.tree.later for queue in queues)),
-        steady=steady,
-        looked_at=tuple(LookedAt(q.name, q.tree.swept, q.tree.stirred) for q in queues),
+        exhausted=not going and not (rounds and any(queue.tree.later for queue in queues)),
+        looked_at=tuple(
+            LookedAt(q.name, q.tree.swept, q.tree.stirred, steady=q.tree not in restless)
+            for q in queues
+        ),
     )
 
 
@@ -112,12 +120,12 @@ class _Round:
         self._outlook = outlook
         self._gates = outlook.config.gates
         self.decisions: dict[str, Decision] = {}
-        self.moved = False
-        """Whether anybody was admitted, evicted, or set aside."""
-        self.scanned = False
-        """Whether a flavor scan got further and has flavors left to try."""
-        self.rescanned = False
-        """Whether a flavor scan will start elsewhere next time."""
+        self.moved: dict[Tree, None] = {}
+        """Trees in which anybody was admitted, evicted, or set aside."""
+        self.scanned: dict[Tree, None] = {}
+        """Trees in which a flavor scan got further and has flavors left to try."""
+        self.rescanned: dict[Tree, None] = {}
+        """Trees in which a flavor scan will start elsewhere next time."""
         #: Usage as this round fills it up, victims still in place …
         self._usage = Imagined(outlook.usage)
         #: … and with the victims of this round gone.
@@ -213,7 +221,7 @@ class _Round:
         item, queue = entry.item, entry.queue
         assert entry.assignment is not None
         holder = Holder(item, queue, entry.usage, self._outlook.now_us, evicting=False)
-        self.moved = True
+        self.moved[queue.tree] = None
         self.decisions[item.workload.key] = admit(entry, admission_of(entry), self._outlook.usage)
         self._admitted.append(holder)
 
@@ -231,7 +239,7 @@ class _Round:
                 ending[holder] = end_us
             elif not holder.evicting and holder not in self._outlook.evicting:
                 self._outlook.evict(holder)
-                self.moved = True
+                self.moved[entry.queue.tree] = None
         self._await_victims(entry)
         self._outlook.progress[entry.item] = None
         aside = self._settle_place(entry, Requeue.PENDING_PREEMPTION)
@@ -254,8 +262,9 @@ class _Round:
             if progress is not None and (
                 before is None or before.last_tried != progress.last_tried
             ):
-                self.rescanned = True
-                self.scanned |= progress.untried_flavors
+                self.rescanned[entry.queue.tree] = None
+                if progress.untried_flavors:
+                    self.scanned[entry.queue.tree] = None
             self._outlook.progress[item] = progress
         aside = self._settle_place(entry, requeue)
         self.decisions[item.workload.key] = wait(
@@ -275,7 +284,7 @@ class _Round:
             at_once or (progress is not None and progress.untried_flavors)
         ):
             return Aside.HEAP
-        self.moved = True
+        self.moved[queue.tree] = None
         whole_group = (
             requeue in GROUP_WIDE
             and self._gates.scheduling_equivalence_hashing

@@ -102,7 +102,7 @@ class Lines:
         """Let trees rest that a decision left as they were, if nothing happened there since."""
         for looked in looked_at:
             queue = queues.get(looked.queue)
-            if queue is not None and queue.tree.stirred == looked.stirred:
+            if queue is not None and looked.steady and queue.tree.stirred == looked.stirred:
                 self.stirred.pop(queue.tree, None)
 
     def regrow(self, tree: Tree, queue: Queue) -> None:

@@ -141,8 +141,6 @@ class CyclePlan:
     now_us: int
     exhausted: bool = True
     """Whether the last round changed nothing, so that only an event can bring more."""
-    steady: bool = True
-    """Whether the last round left everything as it was, down to where flavor scans would start."""
     looked_at: tuple[LookedAt, ...] = field(default=(), repr=False)
 
 
@@ -152,3 +150,5 @@ class LookedAt(NamedTuple):
     queue: str
     swept: int
     stirred: int
+    steady: bool
+    """Whether its tree was left as it was in the end, down to where flavor scans would start."""
