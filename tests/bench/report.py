@@ -16,7 +16,7 @@ from tests.bench.measure import REFERENCE_MS, Measured
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 BETWEEN = re.compile(f"(?<={BEGIN}\n).*?(?={END})", re.DOTALL)
 
-HEADER = ("row", "ours: median (min-max)", "scaled", "peer", "faster", "target", "", "calibration")
+HEADER = ("row", "ours: median (min-max)", "scaled", "peer", "better", "target", "", "calibration")
 
 
 def cells(measured: Measured, *, full: bool) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def cells(measured: Measured, *, full: bool) -> tuple[str, ...]:
         ours,
         number(scaled),
         "" if row.peer is None else "-".join(number(end) for end in sorted({*row.peer})),
-        "" if row.peer is None else f"{number(_advantage(measured, scaled))}x",
+        "" if row.peer is None else _advantage(measured, scaled),
         "" if row.target is None else f"{'≥' if unit.more_is_better else '≤'} {number(row.target)}",
         "" if row.target is None else "met" if is_met(measured) else "missed",
         calibration,
@@ -49,12 +49,14 @@ def is_met(measured: Measured) -> bool:
     return scaled >= row.target if row.unit.more_is_better else scaled <= row.target
 
 
-def _advantage(measured: Measured, scaled: float) -> float:
+def _advantage(measured: Measured, scaled: float) -> str:
     """How many times better than the middle of the peer's figures ours is."""
     row = measured.row
     assert row.peer is not None
     peer = sum(row.peer) / 2
-    return scaled / peer if row.unit.more_is_better else peer / max(scaled, 1e-9)
+    if row.unit.more_is_better:
+        return f"{number(scaled / peer)}x"
+    return f"{number(peer / scaled)}x" if scaled else "∞"
 
 
 def number(value: float) -> str:
@@ -70,12 +72,12 @@ def number(value: float) -> str:
 def as_text(measured: Measured, *, full: bool) -> str:
     """Return what the terminal shows of one row, as soon as it is there."""
     row, result = measured.row, measured.result
-    name, ours, scaled, peer, faster, target, verdict, calibration = cells(measured, full=full)
+    name, ours, scaled, peer, better, target, verdict, calibration = cells(measured, full=full)
     lines = [f"{name}: {row.what}", f"    {ours}, calibration {calibration}"]
     if full:
         parts = [f"scaled {scaled}"]
         if peer:
-            parts.append(f"peer {peer} ({faster})")
+            parts.append(f"peer {peer} ({better})")
         if target:
             parts.append(f"target {target} ({verdict})")
         lines.append(f"    {', '.join(parts)}")
@@ -92,7 +94,7 @@ def as_markdown(rows: Sequence[Measured], skipped: Iterable[str], *, machine: st
     low, high = REFERENCE_MS
     lines = [
         f"Measured on {machine}. Units are those of *ours*; *scaled* is ours where the calibration",
-        f"takes {(low + high) // 2} ms; *faster* is the peer's figure against that.",
+        f"takes {(low + high) // 2} ms; *better* is the peer's figure against that.",
         "",
         "| " + " | ".join(HEADER) + " |",
         "|" + "---|" * len(HEADER),

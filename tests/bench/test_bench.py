@@ -146,6 +146,10 @@ def test_only_what_a_machine_decides_is_scaled(
             a_measurement(Unit.PER_SECOND, value=120),
             "scaled 60, peer 120 (0.500x), target ≥ 80 (missed)",
         ),
+        (
+            a_measurement(Unit.EVICTIONS, value=0),
+            "scaled 0, peer 120 (∞), target ≤ 80 (met)",
+        ),
         (a_measurement(peer=None), "scaled 120, target ≤ 80 (missed)"),
         (a_measurement(target=None), "scaled 120, peer 120 (1x)"),
     ],
