@@ -35,7 +35,8 @@ def _item(item: Item) -> dict[str, Any]:
         "place": item.place,
         "queue": None if item.queue is None else item.queue.name,
         "order": item.order,
-        "progress": item.progress,
+        # When it was made says which cycle looked at it last; those that found nothing may differ.
+        "progress": None if item.progress is None else replace(item.progress, cycle=0),
         "evaluated": 0 if item.holding else item.evaluated_generation,
     }
 

@@ -70,6 +70,20 @@ def test_fungibility(fungibility: FlavorFungibility, flavors: int, want: str) ->
     assert isinstance(decision, Preempt) == (want == "f2")
 
 
+def test_taking_from_other_queues_is_preferred_to_taking_from_the_own_one() -> None:
+    world = World(
+        a_cluster_queue(
+            "q", cohort="k", within=LOWER, reclaim=ANY, quota={"f1": {"cpu": 4}, "f2": {"cpu": 4}}
+        ),
+        a_cluster_queue("guest", cohort="k", quota={"f1": {"cpu": 0}, "f2": {"cpu": 0}}),
+    )
+    world.run(a_gang("own", "q", cpu=4), flavors="f1")
+    world.run(a_gang("other", "guest", cpu=4), flavors="f2")
+    world.see(a_gang("w", "q", cpu=4, priority=1))
+
+    assert list(world.cycle().evicted) == ["other"]
+
+
 def test_without_fungibility_the_first_flavor_that_fits_is_taken() -> None:
     """Borrowing counts as fitting, evicting does not, whatever the policies say."""
     config = Config(gates=Gates(flavor_fungibility=False))

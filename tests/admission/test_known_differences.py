@@ -122,8 +122,8 @@ KNOWN_DIFFERENCES = [
         play=work_that_could_rest,
         wanted=True,
         given=False,
-        because="LessThanInitialShare lets the small take from the great of another queue, which then "
-        "takes from the small of its own by priority, and so on; as in Kueue.",
+        because="LessThanInitialShare lets the small take from the great of another queue, and by "
+        "priority that one takes from the small of its own, and so on; as in Kueue.",
     ),
 ]
 

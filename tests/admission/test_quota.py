@@ -108,6 +108,18 @@ def test_quota_of_the_parent_is_near_and_short_of_the_tree() -> None:
     assert borrowing_level(BOOKED, world.cell("b"), 3) == (1, True)
 
 
+def test_what_a_cohort_keeps_at_home_counts_on_the_way_up() -> None:
+    """Of 5, the team keeps 3 for its own queues; the rest is little enough for the next cohort."""
+    world = World(
+        a_cohort("root", quota={"default": {"cpu": 9}}),
+        a_cohort("middle", "root", quota={"default": {"cpu": 1}}),
+        a_cohort("team", "middle", quota={"default": {"cpu": (4, None, 1)}}),
+        a_cluster_queue("q", cohort="team", cpu=0),
+    )
+
+    assert borrowing_level(BOOKED, world.cell("q"), 5) == (2, True)
+
+
 def test_a_queue_without_cohort_never_borrows() -> None:
     world = World(a_cluster_queue("alone", cpu=3))
 
