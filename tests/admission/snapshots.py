@@ -35,8 +35,10 @@ def _item(item: Item) -> dict[str, Any]:
         "place": item.place,
         "queue": None if item.queue is None else item.queue.name,
         "order": item.order,
-        # When it was made says which cycle looked at it last; those that found nothing may differ.
-        "progress": None if item.progress is None else replace(item.progress, cycle=0),
+        # In which cycle it was made depends on how often somebody looked and found nothing.
+        "progress": None
+        if item.progress is None
+        else (item.progress.last_tried, item.progress.shape),
         "evaluated": 0 if item.holding else item.evaluated_generation,
     }
 

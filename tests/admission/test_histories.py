@@ -3,7 +3,6 @@
 from copy import deepcopy
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
