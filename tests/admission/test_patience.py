@@ -1,4 +1,4 @@
-"""Victims that are about to finish are left to finish; expectations are learned and can be refuted."""
+"""Victims about to finish are left to finish; what is expected is learned and can be refuted."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_an_expectation_that_was_refuted_is_given_no_more_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "runs_s"),
+    "config, runs_s",
     [
         pytest.param(PATIENT, (), id="nothing is known of such runs"),
         pytest.param(PATIENT, (3_600,), id="it would end too late"),

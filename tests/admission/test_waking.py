@@ -78,7 +78,7 @@ def test_those_left_asleep_get_what_the_first_did_not_take() -> None:
     assert world.parked == ["pair"]
 
 
-@pytest.mark.parametrize(("priority", "wakes"), [(1, True), (0, False)])
+@pytest.mark.parametrize("priority, wakes", [(1, True), (0, False)])
 def test_a_release_wakes_who_has_somebody_to_preempt_by_now(priority: int, wakes: bool) -> None:
     """It was set aside while nobody less important ran; then somebody did."""
     world = World(
@@ -132,10 +132,13 @@ def test_newcomers_of_a_shape_that_failed_follow_it_and_wake_with_it() -> None:
     assert world.running == ["first", "second"]
 
 
+AT_ONCE = Config(patience_us=0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policies:
     name: str
-    config: Config = Config(patience_us=0)
+    config: Config = AT_ONCE
     within: PreemptionPolicy = NEVER
     reclaim: PreemptionPolicy = NEVER
 
