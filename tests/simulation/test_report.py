@@ -1,5 +1,7 @@
 """Figures that can be worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from muster.queue.simulation.document import document
 from muster.queue.simulation.report import Waits, percentile, report_of
 from muster.queue.simulation.runner import Options
 from muster.queue.simulation.usage import usage_of
-from tests.admission.builders import a_cluster_queue, a_cohort
+from tests.admission.builders import a_cluster_queue, a_cohort, a_holder
 from tests.simulation.builders import GPU, SECOND_US, a_job, an_experiment, played
 
 S = SECOND_US
@@ -92,7 +94,7 @@ def test_lending_is_shared_by_those_who_have_quota_idle() -> None:
         # Both want more and each has all of its own: even.
         ((("a", 4, 0), ("b", 4, 0), ("a", 4, 0), ("b", 4, 0)), 1.0),
         # Nobody waits together with another queue.
-        ((("a", 4, 0), ("a", 4, 0)), None),
+        ((("a", 4, 0), ("a", 8, 0), ("b", 4, 0)), None),
     ],
 )
 def test_fairness_among_those_who_wait(
@@ -109,6 +111,20 @@ def test_fairness_among_those_who_wait(
     )
 
     assert usage_of(history, GPU).fairness == fairness
+
+
+def test_nobody_lends_more_than_is_idle() -> None:
+    """A job that comes running uses one GPU more than there is."""
+    big = a_job("big", "a", gpus=9, runs_s=2)
+    big = replace(big, status=a_holder(big.workload, "a", flavors="h100"))
+    full = a_job("full", "b", gpus=4, runs_s=2)
+
+    never = [a_cluster_queue(n, quota={"h100": {GPU: 4}}, cohort="all") for n in ("a", "b")]
+    history = played(an_experiment(never, [big, full]))
+
+    queues = usage_of(history, GPU).queues
+    assert queues["a"].borrowed_area == 5 * 2 * S
+    assert [figures.lent_area for figures in queues.values()] == [0, 4 * 2 * S]
 
 
 def test_an_uneven_split_has_a_lower_index() -> None:

@@ -250,15 +250,16 @@ def test_charged_engine_time_passes_on_the_clock() -> None:
 
 
 def test_engine_time_too_short_for_the_clock_adds_up() -> None:
-    ticks = count(step=100)
+    ticks = count(step=300)
     jobs = [a_job(f"j{n}", at_s=n, runs_s=1000) for n in range(4)]
     options = Options(charge_engine_time=True)
 
     history = Runner(one_queue(*jobs), options, stopwatch_ns=lambda: next(ticks)).run()
 
     starts_us = [run.started_us for run in history.runs]
-    assert starts_us == [0, SECOND_US, 2 * SECOND_US, 3 * SECOND_US]
-    assert history.engine_ns == history.cycles * 200
+    # 600 ns a decision: the second one makes a microsecond of them, and so on.
+    assert starts_us == [0, SECOND_US + 1, 2 * SECOND_US, 3 * SECOND_US + 1]
+    assert history.engine_ns == history.cycles * 600
 
 
 def test_rounds_change_how_much_a_decision_decides_but_not_what() -> None:

@@ -285,8 +285,6 @@ class Runner:
             self._clock.plan(at_us, self._meet_deadline, job)
             return
         self._step(job, event)
-        if lifecycle.phase(job.workload, self._status(job)) is Phase.BACKING_OFF:
-            self._watch_deadline(job)
 
 
 def _run_time_us(spec: SimulatedJob, admission: objects.Admission) -> int:

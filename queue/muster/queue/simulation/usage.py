@@ -74,11 +74,13 @@ class _Pool:
     borrowed: int = 0
     since_us: int = 0
     lending: float = 0.0
-    """Integral over time of borrowed / idle: what a unit of idle quota has lent so far."""
+    """Integral over time of lent / idle: what a unit of idle quota has lent so far."""
 
     def catch_up(self, now_us: int) -> None:
         if self.borrowed and self.idle:
-            self.lending += (now_us - self.since_us) * self.borrowed / self.idle
+            # After a cut of quotas more may be in use than anybody owns; that is lent by nobody.
+            lent = min(self.borrowed, self.idle)
+            self.lending += (now_us - self.since_us) * lent / self.idle
         self.since_us = now_us
 
 
