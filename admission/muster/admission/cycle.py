@@ -25,7 +25,7 @@ from muster.admission.order import Tournament, classical_order
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Aside, CyclePlan, Decision, LookedAt, Preempt, Requeue, Wait
 from muster.admission.quota import Imagined, available, book, book_all, release_all
-from muster.admission.records import Holder, Tree
+from muster.admission.records import Holder, ScanProgress, Tree, scan_start
 from muster.admission.verdicts import admission_of, admit, preempt, wait
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class _Round:
                 self._outlook.evict(holder)
                 self.moved[entry.queue.tree] = None
         self._await_victims(entry)
-        self._outlook.progress[entry.item] = None
+        self._remember_scan(entry, None)
         aside = self._settle_place(entry, Requeue.PENDING_PREEMPTION)
         decision = preempt(entry, aside, ending, asked_before, self._outlook.usage)
         self.decisions[entry.item.workload.key] = decision
@@ -253,23 +253,24 @@ class _Round:
     def _send_back(self, entry: Entry, requeue: Requeue, reason: NoQuotaReason) -> None:
         item = entry.item
         if requeue is Requeue.PENDING_PREEMPTION:
-            self._outlook.progress[item] = None
+            self._remember_scan(entry, None)
         elif entry.progress is not None:
             keep = self._gates.flavor_fungibility_preserve_scan_progress
             failed_late = requeue is Requeue.FAILED_AFTER_NOMINATION
-            progress = None if failed_late and not keep else entry.progress
-            before = self._outlook.progress_of(item)
-            if progress is not None and (
-                before is None or before.last_tried != progress.last_tried
-            ):
-                self.rescanned[entry.queue.tree] = None
-                if progress.untried_flavors:
-                    self.scanned[entry.queue.tree] = None
-            self._outlook.progress[item] = progress
+            self._remember_scan(entry, None if failed_late and not keep else entry.progress)
         aside = self._settle_place(entry, requeue)
         self.decisions[item.workload.key] = wait(
             entry, reason, requeue, aside, self._outlook.progress_of(item), self._outlook.usage
         )
+
+    def _remember_scan(self, entry: Entry, progress: ScanProgress | None) -> None:
+        """Keep where the flavor scan stopped, or forget it, and note if the next one differs."""
+        start = scan_start(progress)
+        if start != entry.scanned_from:
+            self.rescanned[entry.queue.tree] = None
+            if start:
+                self.scanned[entry.queue.tree] = None
+        self._outlook.progress[entry.item] = progress
 
     def _settle_place(self, entry: Entry, requeue: Requeue) -> Aside:
         """Say where a workload that was not admitted waits, and put it there."""

@@ -18,7 +18,7 @@ from muster.admission.objects import CheckState
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Requeue
 from muster.admission.quota import Cell, Imagined, release_all
-from muster.admission.records import Item, Queue, ScanProgress, Victim
+from muster.admission.records import Item, LastTried, Queue, ScanProgress, Victim, scan_start
 from muster.admission.scene import Scene
 from muster.admission.victims import Requests
 
@@ -46,7 +46,10 @@ class Entry(NamedTuple):
     request: Request | None = None
     assignment: Assignment | None = None
     victims: tuple[Victim, ...] = ()
+    scanned_from: LastTried = ()
+    """Where its flavor scan started."""
     progress: ScanProgress | None = None
+    """Where the scan stopped."""
     mode: Mode = Mode.NO_FIT
     level: int = 0
     usage: tuple[tuple[Cell, int], ...] = ()
@@ -63,7 +66,7 @@ def nominate(state: State, outlook: Outlook, item: Item) -> Entry:
     progress = outlook.progress_of(item)
     if progress is not None and _outdated(outlook, item, queue, progress):
         progress = None
-    resume = progress.last_tried if progress is not None else ()
+    resume = scan_start(progress)
     return _nominate_in(state, outlook, outlook.scene(), item, resume, None)
 
 
@@ -71,7 +74,8 @@ def renominate(state: State, outlook: Outlook, scene: Scene, entry: Entry) -> En
     """Nominate again in another scene, for the flavors nominated before."""
     assert entry.assignment is not None
     pinned = [result.flavors() for result in entry.assignment.pod_sets]
-    return _nominate_in(state, outlook, scene, entry.item, (), pinned)
+    again = _nominate_in(state, outlook, scene, entry.item, (), pinned)
+    return again._replace(scanned_from=entry.scanned_from)
 
 
 def _rejection(state: State, item: Item, queue: Queue) -> Rejection | None:
@@ -110,7 +114,7 @@ def _nominate_in(
     outlook: Outlook,
     scene: Scene,
     item: Item,
-    resume: Sequence[Mapping[str, int]],
+    resume: LastTried,
     pinned: Sequence[Mapping[str, str]] | None,
 ) -> Entry:
     queue = item.queue
@@ -132,6 +136,7 @@ def _nominate_in(
         request=request,
         assignment=assignment,
         victims=chosen,
+        scanned_from=resume,
         progress=ScanProgress(
             assignment.last_tried, item.group.shape, queue.generation, outlook.cycle
         ),

@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from muster.admission import objects
 from muster.admission.cohorts import QueueNode
@@ -25,11 +25,14 @@ SHAPES_MAX = 1000
 """Shapes whose run times a queue remembers."""
 
 
+LastTried: TypeAlias = tuple[Mapping[str, int], ...]
+"""Per pod set: resource -> index of the last flavor examined, -1 if that was the last one."""
+
+
 class ScanProgress(NamedTuple):
     """Where the flavor scan of a workload stopped, to go on from there next time."""
 
-    last_tried: tuple[Mapping[str, int], ...]
-    """Per pod set: resource -> index of the last flavor examined, -1 if that was the last one."""
+    last_tried: LastTried
     shape: Shape
     generation: int
     cycle: int
@@ -37,6 +40,11 @@ class ScanProgress(NamedTuple):
     @property
     def untried_flavors(self) -> bool:
         return any(index != -1 for tried in self.last_tried for index in tried.values())
+
+
+def scan_start(progress: ScanProgress | None) -> LastTried:
+    """Return after which flavors the next scan goes on; nothing when it starts at the first."""
+    return progress.last_tried if progress is not None and progress.untried_flavors else ()
 
 
 class Item:
