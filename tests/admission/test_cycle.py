@@ -265,6 +265,26 @@ def test_a_check_that_is_to_be_retried_keeps_a_workload_back() -> None:
     assert world.parked == ["w"]
 
 
+def test_cohorts_in_a_circle_keep_everybody_below_back_until_the_circle_is_cut() -> None:
+    world = World(a_cluster_queue("q", cohort="a"), a_cohort("a", "b"), a_cohort("b", "a"))
+    world.see(a_gang("w1", "q"), a_gang("w2", "q"))
+
+    outcomes = [world.cycle(), world.cycle(), world.cycle()]
+
+    assert [outcome.waiting for outcome in outcomes] == [
+        {"w1": "Suspended"},
+        {"w2": "Suspended"},
+        {},
+    ]
+    assert world.parked == ["w1", "w2"]
+
+    world.apply(events.Swept("q"))
+    assert world.parked == ["w1", "w2"], "there is nothing new to be told"
+
+    world.see(a_cohort("b"))
+    assert world.cycle(rounds=None).admitted == ["w1", "w2"]
+
+
 def test_a_namespace_that_is_not_selected_keeps_a_workload_back_and_nobody_behind_it() -> None:
     world = World(a_cluster_queue("q", namespace_selector=TEAM, strategy=STRICT))
     world.see(a_gang("w", "q"), a_gang("next", "q"))

@@ -212,7 +212,7 @@ def test_every_head_is_decided_about_once(seed: int, config: Config, length: int
     world = lived(seed, config, length)
     wake_everybody(world)
     queues = world.state.queues.values()
-    ready = [queue.name for queue in queues if queue.active and queue.pending.heads]
+    ready = [queue.name for queue in queues if queue.able and queue.pending.heads]
 
     plan = world.decide(rounds=1)
 

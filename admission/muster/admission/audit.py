@@ -431,7 +431,7 @@ def _of_trees(state: State) -> Iterator[str]:
         yield from _differ(f"why {queue.name} is inactive", queue.inactive_reason, reason)
         active = reason is None and not _is_cyclic(queue)
         yield from _differ(f"whether {queue.name} is active", queue.active, active)
-        ready = active and bool(queue.pending.heads)
+        ready = reason is None and bool(queue.pending.heads)
         yield from _differ(f"{queue.name} among the ready", queue in queue.tree.ready, ready)
         aside = any(group.parked for group in queue.pending.groups.values())
         yield from _differ(f"{queue.name} among the parked", queue in queue.tree.parked, aside)

@@ -111,7 +111,7 @@ class QueueNode(Node):
         self.able = False
         """Whether nothing about the queue itself keeps it from being used."""
         self.active = False
-        """Whether decisions may use it: only then it counts for heights, heads and candidates."""
+        """Whether it is part of its tree: only then it counts for heights and as a candidate."""
         self.generation = 1
         """Grows with every event that may invalidate a remembered flavor scan."""
 

@@ -123,7 +123,7 @@ class Lines:
     def _note(self, queue: Queue) -> None:
         """Keep the tree's index of queues right after a queue's pending work has changed."""
         tree = queue.tree
-        if queue.active and queue.pending.heads:
+        if queue.able and queue.pending.heads:
             tree.ready[queue] = None
         else:
             tree.ready.pop(queue, None)
@@ -200,6 +200,8 @@ class Lines:
             self._bring_back(queue, groups, now_us)
 
     def _bring_back(self, queue: Queue, groups: list[Group], now_us: int) -> None:
+        if queue.cyclic:
+            return  # it would be told the same again until the cycle is gone
         may_return = partial(self._may_return, queue=queue, now_us=now_us)
         if queue.pending.sweep(groups, may_return):
             self.stir(queue)

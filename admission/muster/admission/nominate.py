@@ -84,6 +84,9 @@ def _rejection(state: State, item: Item, queue: Queue) -> Rejection | None:
         if check.state in (CheckState.RETRY, CheckState.REJECTED):
             detail = f"admission check {check.name} is in state {check.state}"
             return Rejection(NoQuotaReason.PENDING_EVALUATION, Requeue.GENERIC, detail)
+    if queue.cyclic:
+        detail = f"the cohorts above ClusterQueue {queue.name} are their own ancestors"
+        return Rejection(NoQuotaReason.SUSPENDED, Requeue.GENERIC, detail)
     namespace = state.namespaces.get(item.workload.namespace)
     if namespace is None:
         detail = f"namespace {item.workload.namespace} does not exist"

@@ -233,7 +233,7 @@ class Tree:
 
     def __init__(self) -> None:
         self.ready: dict[Queue, None] = {}
-        """Active queues with a workload in the heap."""
+        """Queues with a workload in the heap that nothing about themselves keeps from use."""
         self.parked: dict[Queue, None] = {}
         """Queues with workloads that were set aside."""
         self.later: list[tuple[Queue, Group]] = []

@@ -139,8 +139,8 @@ class State:
 
     @property
     def has_heads(self) -> bool:
-        """Whether any active queue has a workload in its heap."""
-        return any(queue.active and queue.pending.heads for queue in self.queues.values())
+        """Whether a workload waits in the heap of any queue that is looked at."""
+        return any(queue.able and queue.pending.heads for queue in self.queues.values())
 
     def backoff_is_over(self, item: Item, now_us: int) -> bool:
         return lifecycle.backoff_expired(item.status, now_us)
