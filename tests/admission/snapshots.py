@@ -35,10 +35,7 @@ def _item(item: Item) -> dict[str, Any]:
         "place": item.place,
         "queue": None if item.queue is None else item.queue.name,
         "order": item.order,
-        # In which cycle it was made depends on how often somebody looked and found nothing.
-        "progress": None
-        if item.progress is None
-        else (item.progress.last_tried, item.progress.shape),
+        "progress": item.progress,
         "evaluated": 0 if item.holding else item.evaluated_generation,
     }
 

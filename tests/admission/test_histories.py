@@ -3,6 +3,7 @@
 from copy import deepcopy
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -155,7 +156,8 @@ def test_many_rounds_are_many_cycles(seed: int, config: Config, length: int) -> 
     But for this: a decision writes the last word on a workload, so a refusal that a later round
     takes back leaves no trace; and what was asked of victims is kept even if a later round would
     let their preemptor wait for something else. Where the next cycle would evict what an earlier
-    round has admitted, the rounds end.
+    round has admitted, the rounds end. How far scans for flavors got is not compared: they go on in
+    every cycle, even where nothing else happens.
     """
     world = lived(seed, config, length)
     wake_everybody(world)
@@ -171,7 +173,13 @@ def test_many_rounds_are_many_cycles(seed: int, config: Config, length: int) -> 
             elif decision.workload in preemptors:
                 return
 
-    assert snapshot(step_by_step.state) == snapshot(world.state)
+    assert without_scans(step_by_step) == without_scans(world)
+
+
+def without_scans(world: World) -> dict[str, Any]:
+    for item in world.state.items.values():
+        item.progress = None
+    return snapshot(world.state)
 
 
 @many
