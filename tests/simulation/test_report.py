@@ -127,6 +127,20 @@ def test_nobody_lends_more_than_is_idle() -> None:
     assert [figures.lent_area for figures in queues.values()] == [0, 4 * 2 * S]
 
 
+def test_nobody_lends_who_has_nothing_idle() -> None:
+    """Both come running, with five GPUs more than there are."""
+    never = [a_cluster_queue(n, quota={"h100": {GPU: 4}}, cohort="all") for n in ("a", "b")]
+    jobs = [a_job("big", "a", gpus=9, runs_s=2), a_job("full", "b", gpus=4, runs_s=2)]
+    running = [
+        replace(job, status=a_holder(job.workload, job.workload.local_queue, flavors="h100"))
+        for job in jobs
+    ]
+
+    queues = usage_of(played(an_experiment(never, running)), GPU).queues
+
+    assert [figures.lent_area for figures in queues.values()] == [0, 0]
+
+
 def test_an_uneven_split_has_a_lower_index() -> None:
     """While both wait, a uses 8 of its 4 and b none of its 4: (2 + 0)^2 / (2 * (4 + 0)) = 1/2."""
     never = a_cluster_queue("b", quota={"h100": {GPU: 4}}, cohort="all")
