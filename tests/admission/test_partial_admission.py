@@ -77,6 +77,19 @@ def test_only_the_pod_set_with_a_minimum_shrinks() -> None:
     assert outcome.counts("w") == {"leader": 2, "workers": 5}
 
 
+def test_a_pod_set_that_is_done_asks_for_nothing_at_a_smaller_size_either() -> None:
+    world = World(a_cluster_queue("q", cpu=5))
+    leader = a_pod_set("leader", count=2, cpu=1)
+    workers = a_pod_set("workers", count=8, min_count=2, cpu=1)
+    world.see(a_workload("w", local_queue="q", pod_sets=(leader, workers)))
+    world.reclaim("w", leader=2)
+
+    outcome = world.cycle()
+
+    assert outcome.counts("w") == {"leader": 2, "workers": 5}
+    assert world.cell("q").used == 5
+
+
 def test_the_full_size_is_taken_back_from_others_before_the_gang_shrinks() -> None:
     world = World(a_cluster_queue("q", within=LOWER, cpu=20))
     world.run(a_gang("old", "q", pods=10, priority=-4))

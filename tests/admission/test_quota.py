@@ -268,6 +268,13 @@ def test_a_deleted_cohort_keeps_its_children_and_loses_quota_and_parent() -> Non
     assert world.queue("a").root is world.state.forest.cohorts["eng"]
 
 
+def test_more_than_64_bits_hold_counts_as_all_they_hold() -> None:
+    world = World(a_cluster_queue("q", cpu=INFINITE))
+    world.see(a_gang("w", "q", pods=3, cpu=2**62))
+
+    assert [grant.amount for grant in world.cycle().of("w").grants] == [INFINITE]
+
+
 def test_queues_below_a_cycle_are_inactive_until_it_is_gone() -> None:
     world = a_company()
     world.run(a_gang("x", "a", cpu=8))
@@ -278,7 +285,7 @@ def test_queues_below_a_cycle_are_inactive_until_it_is_gone() -> None:
     world.see(a_cohort("org"))
     after = world.cycle()
 
-    assert (during.admitted, during.waiting) == ([], {})
+    assert (during.admitted, during.waiting) == ([], {"w": "Suspended"})
     assert after.admitted == ["w"]
     assert world.running == ["w", "x"], "what runs goes on running"
 

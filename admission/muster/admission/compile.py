@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.admission import objects
-from muster.admission.amounts import FlavorResource
+from muster.admission.amounts import INFINITE, FlavorResource
 from muster.admission.eligibility import Refusal, UnknownFlavor, ineligibility
 from muster.admission.quota import Cell
 from muster.admission.records import Queue
@@ -73,10 +73,15 @@ def compile_request(
     *,
     ignore_undeclared: bool,
 ) -> Request:
-    """Return what pod sets of a shape ask of a queue, with `counts` pods in each."""
+    """
+    Return what the pod sets of a shape ask of a queue, with `counts` pods in each.
+
+    A pod set of which no pod is left to run asks for nothing but `pods`, whatever its count.
+    """
     compiled = []
     for pod_set, count in zip(pod_sets, counts, strict=True):
-        totals = {name: amount * count for name, amount in pod_set.requests}
+        scale = count if pod_set.count else 0
+        totals = {name: min(amount * scale, INFINITE) for name, amount in pod_set.requests}
         if PODS in queue.group_of:
             totals[PODS] = count
         steps = _steps(queue, pod_set, totals, flavors, ignore_undeclared=ignore_undeclared)

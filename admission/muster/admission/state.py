@@ -156,7 +156,7 @@ class State:
         if found is None:
             found = group.requests[counts] = compile_request(
                 queue,
-                item.workload.pod_sets,
+                group.shape[1],
                 counts,
                 self.flavors,
                 ignore_undeclared=self.config.ignore_undeclared_resources,
