@@ -216,6 +216,23 @@ def test_a_mark_does_not_follow_a_workload_into_another_queue() -> None:
     assert world.cycle().admitted == ["w"]
 
 
+def test_who_waits_for_victims_stays_in_front_after_a_back_off() -> None:
+    world = World(a_cluster_queue("q", cpu=4, within=LOWER))
+    world.run(a_gang("low", "q", cpu=4))
+    world.see(a_gang("w", "q", cpu=4, priority=1))
+    world.cycle()
+    w = world.item("w")
+    later = replace(w.status, requeue_at_us=world.now_us + 10 * SECOND_US)
+    world.apply(events.WorkloadSeen(w.workload, later))
+    assert world.parked == ["w"]
+
+    world.see(a_gang("higher", "q", cpu=4, priority=2))
+    world.pass_time(10)
+    world.stop("low")
+
+    assert world.cycle().admitted == ["w"]
+
+
 # --- What brings a parked workload back ---
 
 

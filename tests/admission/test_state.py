@@ -1,6 +1,7 @@
 """What a state makes of events that come late, twice, out of order or not at all."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -87,6 +88,21 @@ def test_fewer_admitted_than_asked_for_is_what_counts() -> None:
     for reclaimed, used in ((2, 7), (3, 7), (4, 6)):
         world.reclaim("w", main=reclaimed)
         assert world.cell("q").used == used
+
+
+def test_nothing_is_counted_of_a_resource_without_a_flavor() -> None:
+    """Others may have written down all that the pods ask for."""
+    world = World(a_cluster_queue("q", cpu=4))
+    gang = a_gang("w", "q", requests={"cpu": 3, "memory": 1})
+    status = a_holder(a_gang("w", "q", cpu=3), "q")
+    given = status.admission
+    assert given is not None
+    asked = replace(given.pod_sets[0], usage={"cpu": 3, "memory": 1})
+
+    seen = replace(status, admission=replace(given, pod_sets=(asked,)))
+    world.apply(events.WorkloadSeen(gang, seen))
+
+    assert world.cell("q").used == 3
 
 
 def test_an_inactive_workload_holds_nothing() -> None:

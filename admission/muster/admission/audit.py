@@ -235,8 +235,8 @@ def _of_holder(state: State, item: Item, holder: Holder) -> Iterator[str]:
     wanted: dict[FlavorResource, int] = {}
     for pods in admission.pod_sets:
         now = min(left.get(pods.name, pods.count), pods.count)
-        for resource, amount in pods.usage.items():
-            pair = FlavorResource(pods.flavors[resource], resource)
+        for resource, flavor in pods.flavors.items():
+            pair, amount = FlavorResource(flavor, resource), pods.usage.get(resource, 0)
             part = amount if now == pods.count else amount // pods.count * now
             wanted[pair] = wanted.get(pair, 0) + part
     found = {cell.pair: amount for cell, amount in holder.usage}

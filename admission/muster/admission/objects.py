@@ -239,6 +239,7 @@ class PodSetAssignment:
     name: str
     flavors: Mapping[str, str]
     usage: Mapping[str, int]
+    """Of a resource without a flavor nothing is counted."""
     count: int
 
 

@@ -284,7 +284,7 @@ class State:
         item.workload, item.status = workload, status
         self.refresh(item)
         self._find_place(item, now_us)
-        if old_queue is not None and (item.place is not Place.HEAP or item.queue is not old_queue):
+        if old_queue is not None and (item.shelf is None or item.queue is not old_queue):
             old_queue.pending.forget(item)
         if held is not None or not workload.active or status.is_true(FINISHED):
             self.lines.request_waking(held.queue if held is not None else self._queue_of(item))
@@ -399,10 +399,11 @@ class State:
         counts = {pod_set.name: pod_set.count for pod_set in shape_of(item, self.config.gates)[1]}
         for assigned in admission.pod_sets:
             left = counts.get(assigned.name, assigned.count)
-            for resource, total in assigned.usage.items():
-                fewer = left < assigned.count
-                amount = total // assigned.count * left if fewer else total
-                pair = FlavorResource(assigned.flavors[resource], resource)
+            for resource, flavor in assigned.flavors.items():
+                amount = assigned.usage.get(resource, 0)
+                if left < assigned.count:
+                    amount = amount // assigned.count * left
+                pair = FlavorResource(flavor, resource)
                 amounts[pair] = amounts.get(pair, 0) + amount
         reserved = item.status.conditions[QUOTA_RESERVED]
         item.holder = Holder(
