@@ -14,6 +14,7 @@ from functools import partial
 from statistics import median
 from time import process_time_ns
 
+from muster.queue.simulation.history import Ending
 from muster.queue.simulation.report import Report, report_of
 from muster.queue.simulation.runner import Options, Runner
 from muster.queue.simulation.traces.builtin import LOADS, builtin
@@ -108,12 +109,30 @@ class Played:
 
 def makespan(watch: Stopwatch, *, trace: Trace, until_us: int | None, runs: int) -> Result:
     reports = [_charged(trace.name, until_us, run, watch).report for run in range(runs)]
-    working = [100 * figures.working_share for r in reports if (figures := r.dominant) is not None]
+    working = [100 * _working_share(report) for report in reports]
     return Result(
         tuple(report.makespan_us / US_PER_S for report in reports),
         {"finished": min(report.history.finished for report in reports)},
         f"{median(working):.1f} % of the quota working",
     )
+
+
+def _working_share(report: Report) -> float:
+    """
+    Return the part of all quota, over the makespan, that ran jobs to their end.
+
+    A job counts for as long as it runs by itself, not until a decision under way lets the engine
+    see that it has ended.
+    """
+    history = report.history
+    worked = sum(
+        history.experiment.jobs[run.job].runs_for_us * grant.amount
+        for run in history.runs
+        if run.ending is Ending.FINISHED
+        for grant in run.grants
+    )
+    nominal = sum(amount for _, _, amount in history.experiment.nominal())
+    return worked / (nominal * report.makespan_us)
 
 
 def rate(watch: Stopwatch, *, trace: Trace, until_us: int | None, runs: int) -> Result:
