@@ -275,6 +275,16 @@ def test_more_than_64_bits_hold_counts_as_all_they_hold() -> None:
     assert [grant.amount for grant in world.cycle().of("w").grants] == [INFINITE]
 
 
+def test_a_deleted_cohort_goes_with_its_last_child() -> None:
+    world = World(a_cohort("k", "root"), a_cluster_queue("q", cohort="k"))
+
+    world.apply(events.CohortGone("k"))
+    assert list(world.state.forest.cohorts) == ["k"]
+    world.apply(events.ClusterQueueGone("q"))
+
+    assert not world.state.forest.cohorts
+
+
 def test_queues_below_a_cycle_are_inactive_until_it_is_gone() -> None:
     world = a_company()
     world.run(a_gang("x", "a", cpu=8))
