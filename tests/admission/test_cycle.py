@@ -293,6 +293,22 @@ def test_a_namespace_that_is_not_selected_keeps_a_workload_back_and_nobody_behin
     assert (world.parked, world.heap) == (["w"], ["next"])
 
 
+def test_a_namespace_selector_that_makes_no_sense_keeps_everybody_back() -> None:
+    empty = LabelSelector((Requirement("team", "In"),))
+    world = World(a_cluster_queue("q", namespace_selector=empty), a_cluster_queue("other"))
+    world.see(a_gang("w", "q"), a_gang("elsewhere", "other"))
+
+    outcome = world.cycle()
+
+    assert outcome.admitted == ["elsewhere"]
+    waits = outcome.of("w")
+    assert isinstance(waits, Wait)
+    assert waits.detail == (
+        "the namespaceSelector of ClusterQueue q is invalid: "
+        "label team: operator In needs at least one value"
+    )
+
+
 def test_a_namespace_that_is_not_there_keeps_a_workload_back() -> None:
     world = World(a_cluster_queue("q"))
     world.apply(events.NamespaceGone("default"))

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from muster.admission.errors import SpecError
 from muster.admission.objects import (
     LabelSelector,
     NodeTerm,
@@ -147,18 +146,21 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Say whether the selector selects an object with these labels.
 
-    None selects nothing, an empty selector everything. Raises `SpecError` for a selector that no
-    API server would have accepted.
+    None selects nothing, an empty selector everything; one with a flaw selects nothing.
     """
-    if selector is None:
-        return False
-    if not selector.requirements:
-        return True
-    for requirement in selector.requirements:
+    return selector is not None and all(
+        flaw(requirement) is None and _holds(requirement, labels)
+        for requirement in selector.requirements
+    )
+
+
+def selector_flaw(selector: LabelSelector | None) -> str | None:
+    """Return why a selector cannot be evaluated, None if it can."""
+    for requirement in selector.requirements if selector is not None else ():
         why = flaw(requirement)
         if why is not None:
-            raise SpecError(f"Label selector on {requirement.key!r}: {why}.")
-    return all(_holds(requirement, labels) for requirement in selector.requirements)
+            return f"label {requirement.key}: {why}"
+    return None
 
 
 def flaw(requirement: Requirement) -> str | None:

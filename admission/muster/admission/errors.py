@@ -1,12 +1,11 @@
 """
 Everything the engine can raise, and whose problem it is.
 
-* AdmissionError
-  x SpecError             the user's objects are wrong; retrying cannot help
-  x InvariantError        our bug; carries what is needed to reproduce it
-    - IllegalTransition   an event that cannot happen in the phase a Workload is in
+* InvariantError        our bug; carries what is needed to reproduce it
+  - IllegalTransition   an event that cannot happen in the phase a Workload is in
 
-Being out of quota is not in this list: that is a decision, not an error.
+Being out of quota is not in this list, and neither are objects that make no sense: both end in a
+decision that says so.
 """
 
 from __future__ import annotations
@@ -14,15 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-class AdmissionError(Exception):
-    """Base of every error the engine raises on purpose."""
-
-
-class SpecError(AdmissionError):
-    """The objects given by the user contradict themselves or each other."""
-
-
-class InvariantError(AdmissionError):
+class InvariantError(Exception):
     """Something the engine takes for granted is not so: a bug of ours, never the user's."""
 
 

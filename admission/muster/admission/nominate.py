@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from muster.admission import fair_victims, victims
 from muster.admission.assign import Assigner, Assignment, Mode
 from muster.admission.conditions import NoQuotaReason
-from muster.admission.eligibility import selects
+from muster.admission.eligibility import selector_flaw, selects
 from muster.admission.objects import CheckState
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Requeue
@@ -23,7 +23,6 @@ from muster.admission.scene import Scene
 from muster.admission.victims import Requests
 
 if TYPE_CHECKING:
-    from muster.admission.compile import Request
     from muster.admission.state import State
 
 
@@ -43,7 +42,6 @@ class Entry(NamedTuple):
     queue: Queue
     is_preemptor: bool = False
     rejection: Rejection | None = None
-    request: Request | None = None
     assignment: Assignment | None = None
     victims: tuple[Victim, ...] = ()
     scanned_from: LastTried = ()
@@ -91,8 +89,12 @@ def _rejection(state: State, item: Item, queue: Queue) -> Rejection | None:
     if namespace is None:
         detail = f"namespace {item.workload.namespace} does not exist"
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.GENERIC, detail)
-    if not selects(queue.spec.namespace_selector, namespace.labels):
+    selector = queue.spec.namespace_selector
+    if not selects(selector, namespace.labels):
         detail = f"the namespaceSelector of ClusterQueue {queue.name} excludes {namespace.name}"
+        why = selector_flaw(selector)
+        if why is not None:
+            detail = f"the namespaceSelector of ClusterQueue {queue.name} is invalid: {why}"
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.NAMESPACE_MISMATCH, detail)
     if item.workload.problem is not None:
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.GENERIC, item.workload.problem)
@@ -124,19 +126,17 @@ def _nominate_in(
     assert queue is not None
     search = VictimSearch(scene, item, queue, outlook.awaited(item))
     assigner = Assigner(scene, queue, search, resume=resume, pinned=pinned)
-    request = state.request(item)
-    assignment = assigner.assign(request)
+    assignment = assigner.assign(state.request(item))
     chosen = _targets(assignment, search)
     if assignment.mode is not Mode.FIT and not chosen and scene.config.gates.partial_admission:
         smaller = _partial(state, item, assigner, search)
         if smaller is not None:
-            request, assignment, chosen = smaller
+            assignment, chosen = smaller
     assert item.group is not None
     return Entry(
         item=item,
         queue=queue,
         is_preemptor=outlook.is_preemptor(item),
-        request=request,
         assignment=assignment,
         victims=chosen,
         scanned_from=resume,
@@ -187,25 +187,24 @@ def _targets(assignment: Assignment, search: VictimSearch) -> tuple[Victim, ...]
 
 def _partial(
     state: State, item: Item, assigner: Assigner, search: VictimSearch
-) -> tuple[Request, Assignment, tuple[Victim, ...]] | None:
+) -> tuple[Assignment, tuple[Victim, ...]] | None:
     """Search for the largest counts, between minimum and full, that fit or fit after evictions."""
     pod_sets = item.workload.pod_sets
     deltas = [0 if p.min_count is None else max(0, p.count - p.min_count) for p in pod_sets]
     total = sum(deltas)
     if not total:
         return None
-    found: tuple[Request, Assignment, tuple[Victim, ...]] | None = None
+    found: tuple[Assignment, tuple[Victim, ...]] | None = None
     low, high = 0, total + 1
     while low < high:
         middle = (low + high) // 2
         counts = tuple(
             p.count - delta * middle // total for p, delta in zip(pod_sets, deltas, strict=True)
         )
-        request = state.request(item, counts)
-        assignment = assigner.assign(request)
+        assignment = assigner.assign(state.request(item, counts))
         chosen = _targets(assignment, search)
         if assignment.mode is Mode.FIT or chosen:
-            found, high = (request, assignment, chosen), middle
+            found, high = (assignment, chosen), middle
         else:
             low = middle + 1
     return found
