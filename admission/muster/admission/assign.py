@@ -134,14 +134,18 @@ class Assignment(NamedTuple):
     last_tried: tuple[Mapping[str, int], ...]
 
     def no_fit_reason(self) -> NoQuotaReason:
-        """Return why the pod set that failed found no flavors."""
-        worst = -1
-        failed = self.pod_sets[-1]
-        for selection in failed.selections:
+        """
+        Return why the pod set that failed found no flavors.
+
+        Of the flavors that could have been taken instead of each other the least severe obstacle
+        counts, of the resource groups that are all needed the most severe.
+        """
+        in_the_way: list[NoQuotaReason] = []
+        for selection in self.pod_sets[-1].selections:
             reasons = [a.reason for a in selection.attempts if a.fitness.mode is Mode.NO_FIT]
             if reasons:
-                worst = max(worst, min(SEVERITY.index(reason) for reason in reasons))
-        return SEVERITY[worst]
+                in_the_way.append(min(reasons, key=SEVERITY.index))
+        return max(in_the_way, key=SEVERITY.index, default=NoQuotaReason.NO_MATCHING_FLAVOR)
 
 
 FindVictims = Callable[[Sequence[Cell], Sequence[tuple[Cell, int]]], tuple[Victim, ...]]

@@ -12,13 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Final
 
 from muster.admission.amounts import FlavorResource
-
-EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
-
 
 # --- Nodes and how pods choose them --------------------------------------------------------------
 

@@ -35,7 +35,6 @@ class Outlook:
     def scene(self) -> Scene:
         return Scene(
             config=self.config,
-            now_us=self.now_us,
             view=self.usage,
             fresh=self.fresh,
             evicting=self.evicting,

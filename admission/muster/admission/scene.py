@@ -18,7 +18,6 @@ from muster.admission.records import Holder, Queue, by_rank
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     config: Config
-    now_us: int
     view: UsageView
     fresh: Mapping[Queue, list[Holder]] = field(default_factory=dict)
     """Holders that earlier rounds of this decision have admitted."""

@@ -157,7 +157,6 @@ class _ClassicalSearch:
         self._preemptor = preemptor
         self._queue = queue
         self._pairs = tuple(cell.pair for cell in preempting)
-        self._preempting = preempting
         self._requests = requests
         self._policy = queue.spec.preemption
         self._own = Legal(self._policy.within_cluster_queue, preemptor, self._pairs)
