@@ -2,7 +2,7 @@
 Carry a plan out in the state: what it admits counts from now on, what it evicts is leaving.
 
 Something may have happened since the plan was made. A decision about a workload that is gone, was
-replaced, or is not where the decision found it changes nothing.
+replaced, has changed, or is not where the decision found it changes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from muster.admission import lifecycle
 from muster.admission.conditions import NoQuotaReason
 from muster.admission.objects import QueueingStrategy
 from muster.admission.pending import Place
-from muster.admission.plan import Admit, Aside, CyclePlan, Preempt, Requeue, Wait
+from muster.admission.plan import (
+    Admit,
+    Aside,
+    CyclePlan,
+    Decision,
+    Eviction,
+    Preempt,
+    Requeue,
+    Wait,
+)
 from muster.admission.records import Item, Queue, Victim
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ def accept(state: State, plan: CyclePlan, now_us: int) -> None:
     swept = {looked.queue: looked.swept for looked in plan.looked_at}
     for decision in plan.decisions:
         item = state.items.get(decision.workload)
-        if item is None or item.workload.uid != decision.uid:
+        if item is None or not _is_as_it_was(item, decision):
             continue
         match decision:
             case Admit():
@@ -42,6 +51,10 @@ def accept(state: State, plan: CyclePlan, now_us: int) -> None:
                         _put_aside(state, item, queue, decision.aside)
     state.lines.ask_again(plan.looked_at, state.queues)
     state.lines.calm(plan.looked_at, state.queues)
+
+
+def _is_as_it_was(item: Item, decided: Decision | Eviction) -> bool:
+    return item.workload.uid == decided.uid and item.revision == decided.revision
 
 
 def _admit(state: State, item: Item, admit: Admit, now_us: int) -> None:
@@ -60,7 +73,7 @@ def _preempt(state: State, item: Item, preempt: Preempt, now_us: int) -> None:
     awaited: list[Victim] = []
     for eviction in preempt.evictions:
         victim = state.items.get(eviction.workload)
-        if victim is None or victim.workload.uid != eviction.uid or victim.holder is None:
+        if victim is None or not _is_as_it_was(victim, eviction) or victim.holder is None:
             continue
         holder = victim.holder
         if eviction.ends_by_us is not None:

@@ -75,6 +75,8 @@ class Obstacle:
 class Admit:
     workload: str
     uid: str
+    revision: int = field(default=0, repr=False)
+    """What it was like when this was decided; it is void once that has changed."""
     cluster_queue: str
     admission: Admission
     grants: tuple[Grant, ...]
@@ -89,6 +91,7 @@ class Eviction:
 
     workload: str
     uid: str
+    revision: int = field(default=0, repr=False)
     cluster_queue: str
     reason: PreemptionReason
     priority: int
@@ -105,6 +108,7 @@ class Preempt:
 
     workload: str
     uid: str
+    revision: int = field(default=0, repr=False)
     cluster_queue: str
     priority: int
     evictions: tuple[Eviction, ...]
@@ -117,6 +121,7 @@ class Preempt:
 class Wait:
     workload: str
     uid: str
+    revision: int = field(default=0, repr=False)
     cluster_queue: str
     reason: NoQuotaReason
     requeue: Requeue

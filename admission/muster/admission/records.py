@@ -61,6 +61,7 @@ class Item:
         "progress",
         "queue",
         "queue_timestamp_us",
+        "revision",
         "shelf",
         "status",
         "workload",
@@ -77,6 +78,8 @@ class Item:
         self.holding = False
         """Whether it holds quota, be it booked or of a queue that is not there."""
         self.holder: Holder | None = None
+        self.revision = 0
+        """Grows with every change that a decision made before it knows nothing of."""
         self.priority = 0
         """Effective priority."""
         self.queue_timestamp_us = 0

@@ -245,6 +245,7 @@ class State:
                 self.lines.leave(item)
                 self.forget_marks(item)
                 item.queue = None
+                item.revision += 1
 
     def _fill_from(self, local_queue: objects.LocalQueue, now_us: int) -> None:
         """Put the waiting workloads of a LocalQueue straight into the heap."""
@@ -267,10 +268,11 @@ class State:
             self.refresh(item)
             self._find_place(item, now_us)
             return
+        changed = self._changed(item, workload, status)
         if item.workload.local_queue != workload.local_queue:
             self._of_local_queue[_local_queue_of(item.workload)].pop(item, None)
             self._of_local_queue.setdefault(_local_queue_of(workload), {})[item] = None
-        elif item.place is Place.PARKED and not self._changed(item, workload, status):
+        elif item.place is Place.PARKED and not changed and not _is_outdated(item):
             item.workload, item.status = workload, status
             return
         held = item.holder
@@ -279,6 +281,7 @@ class State:
         if held is not None and _same_reservation(item, workload, status):
             item.workload, item.status = workload, status
             return
+        item.revision += changed
         old_queue = item.queue
         self._withdraw(item)
         item.workload, item.status = workload, status
@@ -317,12 +320,12 @@ class State:
         item.order = (-item.priority, item.queue_timestamp_us, workload.uid, workload.key)
 
     def _changed(self, item: Item, workload: objects.Workload, status: objects.Status) -> bool:
-        """Whether a parked workload changed in a way that may let it in."""
+        """Whether a workload changed in a way that may decide about it."""
         old = item.status
-        assert item.queue is not None
         return (
-            item.queue.generation != item.evaluated_generation
-            or item.workload != workload
+            item.workload != workload
+            or old.is_true(QUOTA_RESERVED) is not status.is_true(QUOTA_RESERVED)
+            or old.admission != status.admission
             or old.reclaimable != status.reclaimable
             or old.checks != status.checks
             or old.conditions.get(EVICTED) != status.conditions.get(EVICTED)
@@ -452,6 +455,12 @@ class State:
 
 def _local_queue_of(workload: objects.Workload) -> str:
     return f"{workload.namespace}/{workload.local_queue}"
+
+
+def _is_outdated(item: Item) -> bool:
+    """Whether something may have let in a parked workload since it was looked at."""
+    assert item.queue is not None
+    return item.queue.generation != item.evaluated_generation
 
 
 def _same_reservation(item: Item, workload: objects.Workload, status: objects.Status) -> bool:

@@ -50,6 +50,7 @@ def admit(entry: Entry, admission: objects.Admission, view: UsageView) -> Admit:
     return Admit(
         workload=workload.key,
         uid=workload.uid,
+        revision=entry.item.revision,
         cluster_queue=entry.queue.name,
         admission=admission,
         grants=_grants(entry.usage, view),
@@ -75,6 +76,7 @@ def preempt(
     return Preempt(
         workload=workload.key,
         uid=workload.uid,
+        revision=entry.item.revision,
         cluster_queue=entry.queue.name,
         priority=entry.item.priority,
         evictions=tuple(
@@ -99,6 +101,7 @@ def wait(
     return Wait(
         workload=workload.key,
         uid=workload.uid,
+        revision=entry.item.revision,
         cluster_queue=entry.queue.name,
         reason=reason,
         requeue=requeue,
@@ -130,6 +133,7 @@ def _eviction(
     return Eviction(
         workload=holder.item.workload.key,
         uid=holder.item.workload.uid,
+        revision=holder.item.revision,
         cluster_queue=holder.queue.name,
         reason=victim.reason,
         priority=holder.item.priority,
