@@ -1,15 +1,27 @@
 """The quota algebra on small trees: every figure of a tree in which each limit has a say."""
 
+import sys
 from dataclasses import dataclass
 
 import pytest
 
 from muster.admission import events
 from muster.admission.amounts import INFINITE, minus, plus
-from muster.admission.objects import StopPolicy
+from muster.admission.config import Config
+from muster.admission.cycle import decide
+from muster.admission.objects import Namespace, Status, StopPolicy
+from muster.admission.plan import Admit
 from muster.admission.quota import BOOKED, available, borrowing_level, locally_available
-from tests.admission.builders import Limits, a_cluster_queue, a_cohort, a_gang
-from tests.admission.world import World
+from muster.admission.state import State
+from tests.admission.builders import (
+    Limits,
+    a_cluster_queue,
+    a_cohort,
+    a_flavor,
+    a_gang,
+    a_local_queue,
+)
+from tests.admission.world import FAIR, World
 
 # --- A tree in which each limit has a say ---
 
@@ -266,6 +278,24 @@ def test_a_deleted_cohort_keeps_its_children_and_loses_quota_and_parent() -> Non
     assert world.cell("eng").subtree == 10 - 6 + 2
     assert available(BOOKED, world.cell("a")) == 6 + 6
     assert world.queue("a").root is world.state.forest.cohorts["eng"]
+
+
+@pytest.mark.parametrize("config", [None, FAIR])
+def test_a_tree_may_be_deeper_than_a_stack(config: Config | None) -> None:
+    depth = 2 * sys.getrecursionlimit()
+    state = State(config)
+    for level in range(depth):
+        state.apply(events.CohortSeen(a_cohort(f"c{level}", f"c{level + 1}")), 0)
+    state.apply(events.CohortSeen(a_cohort(f"c{depth}", quota={"default": {"cpu": 5}})), 0)
+    state.apply(events.NamespaceSeen(Namespace(name="default")), 0)
+    state.apply(events.FlavorSeen(a_flavor("default")), 0)
+    state.apply(events.ClusterQueueSeen(a_cluster_queue("q", cohort="c0", cpu=0)), 0)
+    state.apply(events.LocalQueueSeen(a_local_queue("q", cluster_queue="q")), 0)
+    state.apply(events.WorkloadSeen(a_gang("w", "q", cpu=5), Status()), 0)
+
+    [decision] = decide(state, 0).decisions
+
+    assert isinstance(decision, Admit)
 
 
 def test_more_than_64_bits_hold_counts_as_all_they_hold() -> None:

@@ -46,15 +46,19 @@ class Node:
 
     def cell(self, pair: FlavorResource) -> Cell:
         """Return the cell of a pair, made on demand together with those of the ancestors."""
-        found = self.cells.get(pair)
-        if found is None:
-            found = self.cells[pair] = Cell(self, pair)
-            if self.parent is not None and not self.cyclic:
-                found.parent = self.parent.cell(pair)
-                self.parent.forget_derived()
-            found.derive(0)
-            found.derive_potential()
-        return found
+        missing: list[Node] = []
+        at: Node | None = self
+        while at is not None and pair not in at.cells:
+            missing.append(at)
+            at = None if at.cyclic else at.parent
+        for node in reversed(missing):  # ancestors first; a tree may be deeper than a stack
+            cell = node.cells[pair] = Cell(node, pair)
+            if node.parent is not None and not node.cyclic:
+                cell.parent = node.parent.cells[pair]
+                node.parent.forget_derived()
+            cell.derive(0)
+            cell.derive_potential()
+        return self.cells[pair]
 
     def ancestors(self) -> Iterator[CohortNode]:
         """Yield parent, grandparent, … up to the root; nothing in a cyclic tree."""
