@@ -362,7 +362,7 @@ def test_fields_left_empty_are_absent() -> None:
 @pytest.mark.parametrize(
     "document, hint",
     [
-        ({}, "not None and None"),
+        ({}, "not null and null"),
         ({"apiVersion": "v1", "kind": "ConfigMap"}, "not 'v1' and 'ConfigMap'"),
         (
             {"apiVersion": "config.kueue.x-k8s.io/v1", "kind": "Configuration"},

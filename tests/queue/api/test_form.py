@@ -189,3 +189,20 @@ def test_a_field_that_is_needed_is_missed(kind: str, path: str) -> None:
 def test_null_is_a_field_left_out(kind: str, path: str) -> None:
     """YAML makes null of a field that is left empty."""
     assert parsed(changed(kind, {path: None})) == parsed(kind)
+
+
+@pytest.mark.parametrize(
+    "kind, path",
+    [
+        ("ClusterQueue", "spec.preemption.x"),
+        ("ClusterQueue", "spec.cohort"),
+        ("Workload", "spec.podSets[0].template.spec.x"),
+    ],
+)
+def test_null_does_not_hide_a_field_that_does_not_exist(kind: str, path: str) -> None:
+    """In YAML, {nominalQuota: 1,000} is a quota of 1, and a field "000" that is empty."""
+    where, _, name = path.rpartition(".")
+
+    [problem] = complaints(kind, {path: None, "metadata.labels": None})
+
+    assert problem.startswith(f"{where}: unknown field '{name}'.")

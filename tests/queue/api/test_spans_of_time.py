@@ -45,6 +45,9 @@ def test_a_timestamp_counts_microseconds_since_the_epoch(text: str, micros: int)
         "2026-W01-1T12:00:00Z",
         "0000-01-01T00:00:00Z",
         "2026-01-01T12:00:00Z\n",
+        # In UTC these are beyond the years that can be written.
+        "9999-12-31T23:59:59-00:01",
+        "0001-01-01T00:00:00+00:01",
     ],
 )
 def test_other_text_is_no_timestamp(text: str) -> None:

@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints
 
 from muster.queue.api.meta import ConditionList, ObjectMeta
 from muster.queue.api.pods import Taint, Toleration
-from muster.queue.api.problems import Location, Problems, cross_check
+from muster.queue.api.problems import Problems, cross_check
 from muster.queue.api.quotas import (
     FairSharing,
     FairSharingStatus,
@@ -39,6 +39,7 @@ from muster.queue.api.schema import (
     LabelKey,
     LabelValue,
     ListMap,
+    Location,
     ObjectReference,
     Quantity,
     Rule,

@@ -18,9 +18,7 @@ from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails
 
-from muster.queue.api.schema import PATTERNS_IN_WORDS, custom_error
-
-Location = tuple[str | int, ...]
+from muster.queue.api.schema import PATTERNS_IN_WORDS, Location, custom_error
 
 _VALUE_LENGTH_MAX: Final = 60
 _NAMES_SHOWN_MAX: Final = 12
@@ -101,17 +99,28 @@ def _validator(check: Callable[[Model, Problems], None], *, unless: Trust | None
 
 def shown(value: object) -> str:
     """Return `value` as it may appear in a message: quoted if text, cut when long."""
-    if isinstance(value, bool):
+    if value is None:
+        text = "null"
+    elif isinstance(value, bool):
         text = str(value).lower()
     elif isinstance(value, int) and abs(value) >= _NUMBER_SHOWN_MAX:
         text = "a number of many digits"  # Python refuses to print thousands of them
-    elif isinstance(value, str | int | float | None):
+    elif isinstance(value, str | int | float):
         text = repr(value)
     elif isinstance(value, Mapping):
         text = "a mapping"
     else:
         text = "a list"
     return text if len(text) <= _VALUE_LENGTH_MAX else f"{text[: _VALUE_LENGTH_MAX - 1]}…"
+
+
+def printable(line: str) -> str:
+    """Spell out what could move the cursor of a terminal, or break the line."""
+    if line.isprintable():
+        return line
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+    )
 
 
 def listed(names: Iterable[str], conjunction: str = "or") -> str:
@@ -264,6 +273,7 @@ def _entries(_value: Any, context: Mapping[str, Any]) -> str:
 _WORDS: Final[Mapping[str, Callable[[Any, Mapping[str, Any]], str]]] = {
     "missing": lambda _value, _context: "is required",
     "string_type": _not_text,
+    "string_unicode": lambda value, _context: f"{shown(value)} is not text: half a character",
     "int_type": _not_a_number,
     "int_parsing_size": lambda value, _context: f"{shown(value)} is too large",
     "bool_type": _not_a_bool,

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from muster.queue.api.problems import Location, Problems, cross_check
+from muster.queue.api.problems import Problems, cross_check
 from muster.queue.api.quantities import parse_quantity
 from muster.queue.api.schema import (
     API_DEFAULT,
@@ -20,6 +20,7 @@ from muster.queue.api.schema import (
     Int64,
     Items,
     ListMap,
+    Location,
     ObjectReference,
     Quantity,
     ResourceName,

@@ -50,6 +50,9 @@ from muster.queue.api.timestamps import TimestampError, parse_timestamp
 
 T = TypeVar("T")
 
+Location = tuple[str | int, ...]
+"""Where in an object: names of fields and indexes of lists, from the outside in."""
+
 NESTING_MAX: Final = 64
 """Levels of an object that are searched for nulls: twice as many as any kind has."""
 
@@ -233,18 +236,31 @@ def read(model: type[Model], document: Mapping[str, Any], *, context: object = N
     try:
         return model.model_validate(document, context=context)
     except ValidationError as error:
-        if not any(details["input"] is None for details in error.errors(include_context=False)):
+        found = error.errors(include_context=False)
+        if not any(each["input"] is None for each in found):
             raise
-    return model.model_validate(_without_nulls(document, NESTING_MAX), context=context)
+    # A field that does not exist is a slip with any value: {cpu: 1,000} has the field "000".
+    unknown = frozenset(
+        each["loc"]
+        for each in found
+        if each["type"] == "extra_forbidden" or each["input"] is not None
+    )
+    without = _without_nulls(document, NESTING_MAX, but=unknown)
+    return model.model_validate(without, context=context)
 
 
-def _without_nulls(value: Any, levels: int) -> Any:
+def _without_nulls(value: Any, levels: int, *, but: frozenset[Location], at: Location = ()) -> Any:
     if levels and isinstance(value, dict):
         return {
-            key: _without_nulls(item, levels - 1) for key, item in value.items() if item is not None
+            key: _without_nulls(item, levels - 1, but=but, at=(*at, key))
+            for key, item in value.items()
+            if item is not None or (*at, key) in but
         }
     if levels and isinstance(value, list):
-        return [_without_nulls(item, levels - 1) for item in value]
+        return [
+            _without_nulls(item, levels - 1, but=but, at=(*at, index))
+            for index, item in enumerate(value)
+        ]
     return value
 
 

@@ -42,7 +42,9 @@ def parse_timestamp(text: str) -> int:
 def _parse(text: str) -> int:
     if _RFC3339.fullmatch(text):
         try:
-            return (datetime.fromisoformat(text.upper()) - _EPOCH) // _MICROSECOND
+            # In UTC, so that what is read can be written: a zone may lead out of the years.
+            moment = datetime.fromisoformat(text.upper()).astimezone(UTC)
+            return (moment - _EPOCH) // _MICROSECOND
         except (ValueError, OverflowError):
             pass
     raise TimestampError(

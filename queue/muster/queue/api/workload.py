@@ -17,7 +17,7 @@ from muster.queue.api.cluster_queue import CheckName
 from muster.queue.api.kueue import TOLERATION_RULES, check_tolerations
 from muster.queue.api.meta import Annotations, ConditionList, Labels, ObjectMeta, is_true
 from muster.queue.api.pods import Container, PodTemplateSpec, Toleration
-from muster.queue.api.problems import Location, Problems, cross_check, did_you_mean
+from muster.queue.api.problems import Problems, cross_check, did_you_mean
 from muster.queue.api.schema import (
     API_DEFAULT,
     ATOMIC_LIST,
@@ -28,6 +28,7 @@ from muster.queue.api.schema import (
     Int32,
     Items,
     ListMap,
+    Location,
     ObjectReference,
     Positive,
     Quantity,
