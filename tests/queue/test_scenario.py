@@ -134,6 +134,19 @@ def test_a_text_that_is_no_scenario(text: str, message: str) -> None:
                 "remove the quotes"
             ),
         ),
+        (
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": [1]},
+            "objects[0] (Namespace ): metadata: a list is not a mapping of fields to values",
+        ),
+        (
+            {
+                "apiVersion": "kueue.x-k8s.io/v1beta1",
+                "kind": "ClusterQueue",
+                "metadata": {"name": "q"},
+                "spec": {"cohort": 5},
+            },
+            ('objects[0] (ClusterQueue q): spec.cohortName: 5 is not text: put it in quotes, "5"'),
+        ),
     ],
 )
 def test_an_object_that_cannot_be_read(document: dict[str, Any], message: str) -> None:

@@ -30,6 +30,7 @@ from muster.queue.api.quantities import amount_quantity
 from muster.queue.api.registry import ApiObject, KindError, kind_of, parse_object
 from muster.queue.api.schema import ApiModel, Count, Items, Timestamp, empty_map
 from muster.queue.api.timestamps import parse_timestamp
+from muster.queue.api.v1beta1 import upgrade
 from muster.queue.api.workload import Workload
 from muster.queue.planning import SECOND_US, release_evicted
 from muster.queue.translate import policy, workloads
@@ -113,9 +114,10 @@ def _read(documents: Sequence[Mapping[str, Any]]) -> Iterator[ApiObject]:
         except KindError as error:
             raise ScenarioError(f"objects[{index}]: {error}") from None
         except ValidationError as error:
-            name = f"{document['kind']} {document.get('metadata', {}).get('name', '')}"
-            told = _told(error, kind_of(document).model)
-            raise ScenarioError(f"objects[{index}] ({name}): {told}") from None
+            metadata = document.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            told = _told(error, kind_of(upgrade(dict(document)).document).model)
+            raise ScenarioError(f"objects[{index}] ({document['kind']} {name}): {told}") from None
 
 
 def _told(error: ValidationError, model: type[Any]) -> str:

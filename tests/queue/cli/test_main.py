@@ -1,6 +1,7 @@
 """The command itself: help at once, no traceback, a quiet end."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -84,3 +85,24 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
 
     assert process.returncode == 1
     assert told == ""
+
+
+@pytest.mark.parametrize(
+    "closed, code, told",
+    [
+        ("plan - <&-", 2, "is empty: expected Kubernetes objects"),
+        ("plan --jsonl <&-", 0, ""),
+        ("plan - <<< '{}' 2>&-", 2, ""),
+        ("plan - <<< $'apiVersion: v1\\nkind: Secret' >&-", 0, ""),
+        ("plan - <<< $'apiVersion: v1\\nkind: Secret' > /dev/full", 1, "No space left on device"),
+    ],
+)
+def test_streams_that_are_closed_or_full(closed: str, code: int, told: str) -> None:
+    command = f"{shlex.join(MUSTER)} {closed}"
+    ended = subprocess.run(
+        ["/bin/bash", "-c", command], capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == code
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr

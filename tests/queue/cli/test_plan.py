@@ -308,6 +308,10 @@ def test_one_mistake_is_one_problem() -> None:
         (["-", "--cycles", "0"], "0 is not in the range x>=1"),
         (["-", "--rounds", "no"], "'no' is not a valid integer"),
         (["-", "-o", "xml"], "'xml' is not one of"),
+        (["-", "--config", "."], ".\n  cannot be read: is a directory\n"),
+        (["-", "--config", ""], "a path must not be empty"),
+        (["--jsonl", "--cycles", "3", "-o", "json"], "leave out '--cycles', '-o' / '--output'."),
+        (["--jsonl", "queues.yaml"], "leave out 'PATH...'."),
     ],
 )
 def test_bad_arguments(arguments: list[str], message: str) -> None:
@@ -344,7 +348,7 @@ BAD_CONFIGURATIONS = [
         [
             (
                 "  apiVersion must be config.kueue.x-k8s.io/v1beta2 and kind Configuration, "
-                "not None and 'ClusterQueue'."
+                "not null and 'ClusterQueue'."
             )
         ],
         id="another kind",

@@ -101,6 +101,48 @@ standard input:1, document 1
     )
 
 
+def test_a_path_must_not_be_empty() -> None:
+    [complaint] = load([""], io.BytesIO()).complaints
+
+    assert complaint.message == "a path must not be empty: name a file or a directory"
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("dangling.yaml", "is a link to nowhere, which is not there"),
+        ("endless.yaml", "cannot be read: too many levels of symbolic links"),
+        ("x" * 300, "cannot be read: file name too long"),
+    ],
+)
+def test_paths_that_lead_nowhere(name: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "dangling.yaml").symlink_to("nowhere")
+    (tmp_path / "endless.yaml").symlink_to("endless.yaml")
+
+    [complaint] = read_paths(tmp_path / name).complaints
+
+    assert complaint.message == message
+
+
+def test_standard_input_that_cannot_be_read() -> None:
+    class Broken(io.BytesIO):
+        def read(self, _size: int | None = -1, /) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    [complaint] = load(["-"], Broken()).complaints
+
+    assert complaint.message == "cannot be read: input/output error"
+
+
+def test_names_cannot_move_the_cursor() -> None:
+    loaded = read('apiVersion: v1\nkind: Namespace\nmetadata: {name: "a\\e[2J\\nb"}')
+
+    text = report(loaded.complaints)
+
+    assert text.startswith("standard input:1, document 1: Namespace a\\x1b[2J\\nb\n")
+    assert text.replace("\n", "").isprintable()
+
+
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     """A path below a file is the one refusal that holds even for a super-user."""
     (tmp_path / "x").write_text("")

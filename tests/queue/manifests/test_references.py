@@ -139,6 +139,24 @@ def test_a_cycle_of_cohorts_is_told_once() -> None:
     )
 
 
+def test_a_long_cycle_is_told_in_short() -> None:
+    documents = [cohort(f"c{n:04}", f"c{(n + 1) % 2000:04}") for n in range(2000)]
+
+    assert complaints(*documents).endswith(
+        "a cycle: c0000 → c0001 → c0002 → c0003 → c0004 → c0005 → 1994 more → c0000"
+    )
+
+
+def test_every_cycle_of_cohorts_is_told() -> None:
+    documents = [cohort("a", "b"), cohort("b", "b"), cohort("x", "y"), cohort("y", "x")]
+
+    told_of = complaints(*documents)
+
+    assert "a cycle: b → b" in told_of
+    assert "a cycle: x → y → x" in told_of
+    assert told_of.count("a cycle: ") == 2
+
+
 def test_a_cohort_that_is_its_own_parent() -> None:
     assert "a cycle: a → a" in complaints(cohort("a", "a"))
 

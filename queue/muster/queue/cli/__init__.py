@@ -3,7 +3,11 @@
 Sub-commands import what they need when they run, so that `muster --help` answers at once.
 """
 
+import errno
+import os
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
@@ -45,14 +49,31 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
+        _replace_closed_streams()
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # whoever read has seen enough: click ends without a word
+            click.echo(f"Error: {error.strerror or error}", err=True)
+            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - not to try again at exit
+            ctx.exit(1)
+        return result
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name].help) for name in sorted(COMMANDS)])
+
+
+def _replace_closed_streams() -> None:
+    """Let a stream that the caller has closed read as empty, or lead nowhere."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - as long as the process
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

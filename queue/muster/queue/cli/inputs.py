@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from pathlib import Path
 
 import click
 from pydantic import ValidationError
@@ -19,7 +18,7 @@ from muster.queue.api.problems import describe
 from muster.queue.api.timestamps import TimestampError, parse_timestamp
 from muster.queue.manifests.complaints import Complaint, ManifestError, Origin
 from muster.queue.manifests.parsing import SyntaxProblem, parse
-from muster.queue.manifests.sources import Source, read
+from muster.queue.manifests.sources import Source, read, read_file
 from muster.queue.world import World, read_world
 
 _EMPTY = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
@@ -61,7 +60,7 @@ def configuration(path: str | None) -> Configuration:
     """Return the configuration in a file, the defaults without one. Raises ManifestError."""
     if path is None:
         return parse_configuration(_EMPTY)
-    [source] = read([str(Path(path))], sys.stdin.buffer)
+    [source] = read([path], sys.stdin.buffer) if path == "-" else [read_file(path)]
     if isinstance(source, Complaint):
         raise ManifestError([source])
     return _parsed(source)

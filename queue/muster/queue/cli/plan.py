@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
+from click.core import ParameterSource
 
 from muster.queue.cli import inputs, plan_document, plan_text, streams
 from muster.queue.cli.messages import complaining
@@ -59,6 +60,7 @@ def plan(  # noqa: PLR0913 - one parameter for each option
     With --jsonl the answer is one JSON object a line, for thousands of scenarios in one go.
     """
     if jsonl:
+        _refuse_what_scenarios_say_themselves()
         sys.exit(streams.replay_lines(sys.stdin.buffer, sys.stdout.buffer, rounds))
     now_us = inputs.instant(now)
     with complaining("nothing was planned"):
@@ -70,3 +72,19 @@ def plan(  # noqa: PLR0913 - one parameter for each option
     else:
         for line in plan_text.lines(found, world, wide=output == "wide"):
             click.echo(line)
+
+
+def _refuse_what_scenarios_say_themselves() -> None:
+    context = click.get_current_context()
+    of_each_scenario = ("paths", "now", "cycles", "config", "output")
+    given = [
+        parameter.get_error_hint(context)
+        for parameter in context.command.params
+        if parameter.name in of_each_scenario
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(
+            "--jsonl reads scenarios from standard input, each with its own objects, time, cycles "
+            f"and configuration: leave out {', '.join(given)}."
+        )

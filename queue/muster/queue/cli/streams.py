@@ -10,6 +10,7 @@ import click
 import orjson
 
 from muster.queue import scenario
+from muster.queue.api.problems import printable
 
 _YOUNG_MAX: Final = 50_000  # objects before a collection; scenarios make many and cycles few
 
@@ -31,7 +32,7 @@ def replay_lines(lines: Iterable[bytes], out: BinaryIO, rounds_max: int | None) 
             outcome = scenario.replay(read, rounds_max=rounds_max)
         except scenario.ScenarioError as error:
             failed += 1
-            click.echo(f"line {number}: {error}", err=True)
+            click.echo(printable(f"line {number}: {error}"), err=True)
             outcome = {"line": number, "error": str(error)}
         out.write(orjson.dumps(outcome, option=orjson.OPT_APPEND_NEWLINE))
         out.flush()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from muster.queue.api.problems import printable
+
 COMPLAINTS_SHOWN_MAX: Final = 50
 
 
@@ -59,14 +61,14 @@ def told(complaints: Iterable[Complaint]) -> Iterator[str]:
     found = list(complaints)
     shown = found[:COMPLAINTS_SHOWN_MAX]
     for (origin, subject), group in groupby(shown, key=lambda c: (str(c.origin), c.subject)):
-        yield f"{origin}: {subject}" if subject else origin
+        yield printable(f"{origin}: {subject}" if subject else origin)
         for complaint in group:
             where = [f"line {complaint.line}"] if complaint.line is not None else []
             where += [complaint.path] if complaint.path else []
             if where:
-                yield f"  {', '.join(where)}"
-                yield f"    {complaint.message}"
+                yield printable(f"  {', '.join(where)}")
+                yield printable(f"    {complaint.message}")
             else:
-                yield f"  {complaint.message}"
+                yield printable(f"  {complaint.message}")
     if len(found) > len(shown):
         yield f"… and {len(found) - len(shown)} more"

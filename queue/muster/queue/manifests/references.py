@@ -137,15 +137,26 @@ def _cohort_cycles(manifests: Iterable[Manifest]) -> Iterator[Complaint]:
         if isinstance(manifest.model, Cohort):
             parent = manifest.model.spec.parent_name
             cohorts[manifest.model.metadata.name] = (manifest, parent)
-    reported: list[frozenset[str]] = []
+    passed: dict[str, None] = {}
     for start in sorted(cohorts):
-        path = [start]
-        while (parent := cohorts[path[-1]][1]) in cohorts and parent not in path:
-            assert parent is not None
-            path.append(parent)
-        if parent == start and not all(cohorts[name][0].stored for name in path):
-            members = frozenset(path)
-            if members not in reported:
-                reported.append(members)
-                message = f"the cohorts form a cycle: {' → '.join([*path, start])}"
-                yield cohorts[start][0].complaint("spec.parentName", message)
+        path: dict[str, None] = {}
+        at: str | None = start
+        while at in cohorts and at not in passed:
+            path[at] = passed[at] = None
+            at = cohorts[at][1]
+        if at not in path:
+            continue
+        cycle = list(path)
+        cycle = cycle[cycle.index(at) :]
+        if not all(cohorts[name][0].stored for name in cycle):
+            first = cycle.index(min(cycle))
+            names = [*cycle[first:], *cycle[: first + 1]]
+            message = f"the cohorts form a cycle: {' → '.join(_abridged(names))}"
+            yield cohorts[names[0]][0].complaint("spec.parentName", message)
+
+
+def _abridged(names: Sequence[str]) -> Sequence[str]:
+    if len(names) <= _NAMES_SHOWN_MAX:
+        return names
+    left_out = len(names) - _NAMES_SHOWN_MAX + 1
+    return [*names[: _NAMES_SHOWN_MAX - 2], f"{left_out} more", names[-1]]

@@ -38,37 +38,55 @@ def read(paths: Iterable[str], stdin: BinaryIO) -> Iterator[Source | Complaint]:
             if stdin_is_read:
                 yield _complaint("-", "standard input can be read only once")
             else:
-                yield _decoded(STDIN, stdin.read(), named=True)
+                yield _read_stdin(stdin)
             stdin_is_read = True
         else:
-            yield from _read_path(Path(path))
+            yield from _read_path(path)
 
 
-def _read_path(path: Path) -> Iterator[Source | Complaint]:
-    if not path.is_dir():
-        yield _read_file(path, named=True)
-        return
+def read_file(path: str) -> Source | Complaint:
+    """Return the text of one file, which somebody named."""
+    if not path:
+        return _complaint("''", "a path must not be empty: name a file or a directory")
+    return _read_file(Path(path), named=True)
+
+
+def _read_path(path: str) -> Iterator[Source | Complaint]:
+    directory = Path(path)
     try:
-        names = sorted(child.name for child in path.iterdir() if child.suffix in SUFFIXES)
+        if not path or not directory.is_dir():
+            yield read_file(path)
+            return
+        names = sorted(child.name for child in directory.iterdir() if child.suffix in SUFFIXES)
     except OSError as error:
-        yield _complaint(str(path), f"cannot be read: {_reason(error)}")
+        yield _unreadable(path, error)
         return
     if not names:
         message = f"the directory has no {', '.join(f'*{suffix}' for suffix in SUFFIXES)}"
-        yield _complaint(str(path), message + _hint_below(path))
+        yield _complaint(str(directory), message + _hint_below(directory))
     for name in names:
-        yield _read_file(path / name, named=False)
+        yield _read_file(directory / name, named=False)
 
 
 def _read_file(path: Path, *, named: bool) -> Source | Complaint:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        siblings = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []
-        return _complaint(str(path), f"no such file.{did_you_mean(path.name, siblings)}")
+        if path.is_symlink():
+            return _complaint(str(path), f"is a link to {path.readlink()}, which is not there")
+        hint = did_you_mean(path.name, [child.name for child in _children(path.parent)])
+        return _complaint(str(path), f"no such file.{hint}")
     except OSError as error:
-        return _complaint(str(path), f"cannot be read: {_reason(error)}")
+        return _unreadable(str(path), error)
     return _decoded(str(path), data, named=named)
+
+
+def _read_stdin(stdin: BinaryIO) -> Source | Complaint:
+    try:
+        data = stdin.read()
+    except OSError as error:
+        return _unreadable(STDIN, error)
+    return _decoded(STDIN, data, named=True)
 
 
 def _decoded(name: str, data: bytes, *, named: bool) -> Source | Complaint:
@@ -85,14 +103,22 @@ def _decoded(name: str, data: bytes, *, named: bool) -> Source | Complaint:
 def _hint_below(path: Path) -> str:
     below = sorted(
         str(child)
-        for child in path.iterdir()
-        if child.is_dir() and any(each.suffix in SUFFIXES for each in child.iterdir())
+        for child in _children(path)
+        if any(each.suffix in SUFFIXES for each in _children(child))
     )
     return f"; sub-directories are not read, name them: {', '.join(below)}" if below else ""
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+def _children(path: Path) -> list[Path]:
+    """Return what is in a directory; nothing if it is none, or closed to the reader."""
+    try:
+        return list(path.iterdir())
+    except OSError:
+        return []
+
+
+def _unreadable(name: str, error: OSError) -> Complaint:
+    return _complaint(name, f"cannot be read: {(error.strerror or str(error)).lower()}")
 
 
 def _complaint(name: str, message: str) -> Complaint:
