@@ -27,18 +27,18 @@ class Names:
     def __init__(self, loaded: Loaded) -> None:
         self.complete = not loaded.hidden
         """Whether a name that is not here is surely nowhere."""
-        self._names: dict[tuple[type[ApiObject], str | None], list[str]] = {}
+        self._names: dict[tuple[type[ApiObject], str | None], dict[str, None]] = {}
         for manifest in loaded.manifests:
             self._add(type(manifest.model), manifest.namespace, manifest.model.metadata.name)
         for kind, namespace, name in loaded.broken:
             self._add(kind, namespace, name)
 
     def _add(self, kind: type[ApiObject], namespace: str | None, name: str) -> None:
-        self._names.setdefault((kind, namespace), []).append(name)
+        self._names.setdefault((kind, namespace), {})[name] = None
 
-    def of(self, kind: type[ApiObject], namespace: str | None = None) -> list[str]:
+    def of(self, kind: type[ApiObject], namespace: str | None = None) -> Collection[str]:
         """Return the names of one kind, in one namespace if it is a namespaced one."""
-        return self._names.get((kind, namespace), [])
+        return self._names.get((kind, namespace), {})
 
     def namespaces_with(self, kind: type[ApiObject], name: str) -> list[str]:
         """Return where an object of this name is, in order."""
