@@ -41,18 +41,22 @@ GROUP_WIDE = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
 """Reasons that hold for every workload of the same shape."""
 
 
-def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> CyclePlan:
+def decide(
+    state: State, now_us: int, *, rounds_max: int | None = None, heads_max: int | None = None
+) -> CyclePlan:
     """
     Return what should happen now; apply it with `state.apply(PlanAccepted(plan))`.
 
-    `rounds_max` overrides the configuration's. Times are microseconds since the epoch.
+    `rounds_max` overrides the configuration's. With `heads_max`, trees are left for the next
+    decision, and rounds not begun, once so many heads are looked at: who is admitted can start
+    while the rest is decided. Times are microseconds since the epoch.
     """
     state.settle(now_us)
     limit = rounds_max if rounds_max is not None else state.config.rounds_max
-    queues = state.queues_to_look_at()
+    queues, everywhere = state.queues_to_look_at(heads_max)
     outlook = Outlook(state.config, now_us, state.cycle)
     decisions: dict[str, Decision] = {}
-    rounds = scans = 0
+    rounds = scans = looks = 0
     going = queues
     restless: dict[Tree, None] = {}
     while going and (limit is None or rounds < limit) and scans <= SCAN_ROUNDS_MAX:
@@ -62,6 +66,10 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
         if not heads:
             going = []
             break
+        if looks and heads_max is not None and looks + len(heads) > heads_max:
+            restless.update(dict.fromkeys(queue.tree for queue in going))
+            break
+        looks += len(heads)
         outlook.cycle += 1
         entries = [nominate(state, outlook, head) for head in heads]
         if any(not v.holder.is_booked for entry in entries for v in entry.victims):
@@ -81,7 +89,9 @@ def decide(state: State, now_us: int, *, rounds_max: int | None = None) -> Cycle
         decisions=tuple(decisions.values()),
         rounds=rounds,
         now_us=now_us,
-        exhausted=not going and not (rounds and any(queue.tree.later for queue in queues)),
+        exhausted=everywhere
+        and not going
+        and not (rounds and any(queue.tree.later for queue in queues)),
         looked_at=tuple(
             LookedAt(q.name, q.tree.swept, q.tree.stirred, steady=q.tree not in restless)
             for q in queues

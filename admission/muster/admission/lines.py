@@ -88,10 +88,21 @@ class Lines:
 
     # --- Where there is something to look at -----------------------------------------------------
 
-    def to_look_at(self) -> list[Queue]:
-        """Return the queues with heads in trees where something happened, by name."""
-        ready = (queue for tree in self.stirred for queue in tree.ready)
-        return sorted(ready, key=lambda queue: queue.name)
+    def to_look_at(self, heads_max: int | None) -> tuple[list[Queue], bool]:
+        """
+        Return the queues with heads in trees where something happened, and whether that is all.
+
+        Queues are in name order. With `heads_max`, as many trees as have so many heads together,
+        at least one: those first in which something happened first.
+        """
+        ready: list[Queue] = []
+        everywhere = True
+        for tree in self.stirred:
+            if heads_max is not None and ready and len(ready) + len(tree.ready) > heads_max:
+                everywhere = False
+                break
+            ready += tree.ready
+        return sorted(ready, key=lambda queue: queue.name), everywhere
 
     def stir(self, queue: Queue) -> None:
         """Note that something happened in a queue's tree."""
@@ -99,11 +110,17 @@ class Lines:
         self.stirred[queue.tree] = None
 
     def calm(self, looked_at: Iterable[LookedAt], queues: Mapping[str, Queue]) -> None:
-        """Let trees rest that a decision left as they were, if nothing happened there since."""
+        """
+        Let trees rest that a decision left as they were, if nothing happened there since.
+
+        The others are looked at again after those that have not been looked at.
+        """
         for looked in looked_at:
             queue = queues.get(looked.queue)
-            if queue is not None and looked.steady and queue.tree.stirred == looked.stirred:
-                self.stirred.pop(queue.tree, None)
+            if queue is not None and queue.tree in self.stirred:
+                del self.stirred[queue.tree]
+                if not looked.steady or queue.tree.stirred != looked.stirred:
+                    self.stirred[queue.tree] = None
 
     def regrow(self, tree: Tree, queue: Queue) -> None:
         """Move a queue into the index of its new tree, and give its work another try."""

@@ -133,9 +133,9 @@ class State:
 
     # --- What decisions read ---------------------------------------------------------------------
 
-    def queues_to_look_at(self) -> list[Queue]:
-        """Return the queues with heads in trees where something happened, by name."""
-        return self.lines.to_look_at()
+    def queues_to_look_at(self, heads_max: int | None = None) -> tuple[list[Queue], bool]:
+        """Return queues with heads in trees where something happened, and if that is all."""
+        return self.lines.to_look_at(heads_max)
 
     @property
     def has_heads(self) -> bool:

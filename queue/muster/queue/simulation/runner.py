@@ -59,6 +59,10 @@ Observer = Callable[[int, CyclePlan, State], None]
 """Told of every plan, with the instant it took effect and the state after it, only to be read."""
 
 
+HEADS_MAX = 100
+"""Heads looked at before what was decided is carried out: jobs start while the rest is decided."""
+
+
 class Runner:
     """One simulation. `history` grows while it runs."""
 
@@ -136,7 +140,7 @@ class Runner:
         """Decide once and carry the plan out; say whether there is more to decide."""
         state, clock, watch = self._state, self._clock, self._stopwatch_ns
         started_ns = watch()
-        plan = decide(state, clock.now_us, rounds_max=self._options.rounds_max)
+        plan = decide(state, clock.now_us, rounds_max=self._options.rounds_max, heads_max=HEADS_MAX)
         decided_ns = watch()
         self._charge(decided_ns - started_ns)
         state.apply(events.PlanAccepted(plan), clock.now_us)
