@@ -70,6 +70,16 @@ def test_being_refused_again_for_the_same_is_nothing_to_write() -> None:
     assert life.status is before
 
 
+def test_an_admission_without_a_reservation_goes_with_the_next_refusal() -> None:
+    refused = {QUOTA_RESERVED: (False, "WaitingForQuota", 1), ADMITTED: (True, "Admitted", 1)}
+    life = Life(status=a_status(refused, admission=an_admission()))
+
+    life.say(Refused("WaitingForQuota"), at_s=2)
+
+    assert life.status.admission is None
+    assert life.condition(ADMITTED) == (False, "NoReservation", 2)
+
+
 def test_reasons_collapse_where_they_are_not_to_be_observed() -> None:
     life = Life(config=COARSE)
     life.say(Refused("WaitingForQuota"), at_s=1)

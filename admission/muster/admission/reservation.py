@@ -103,12 +103,13 @@ def refuse(status: Status, event: Refused, now_us: int, config: Config) -> Statu
 def _without_quota(status: Status, reason: str, message: str, now_us: int) -> Status:
     """Write why a Workload that holds nothing still holds nothing."""
     old = status.conditions.get(QUOTA_RESERVED)
-    if old is not None and old.reason == reason and old.message == message:
+    told = old is not None and old.reason == reason and old.message == message
+    if told and status.admission is None:
         return status
     conditions = dict(status.conditions)
     set_false(conditions, QUOTA_RESERVED, reason, now_us, message)
     _set_no_reservation(conditions, now_us)
-    return replace(status, conditions=conditions)
+    return replace(status, admission=None, conditions=conditions)
 
 
 def _set_no_reservation(conditions: dict[str, Condition], now_us: int) -> None:

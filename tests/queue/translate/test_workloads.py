@@ -82,6 +82,26 @@ def test_the_spec() -> None:
     assert (workload.pod_sets[0].count, workload.pod_sets[0].min_count) == (4, 2)
 
 
+@pytest.mark.parametrize(
+    "text, boost",
+    [
+        ("+3", 3),
+        ("2147483647", 2**31 - 1),
+        ("2147483648", 0),
+        ("-2147483649", 0),
+        (" 3", 0),
+        ("1_000", 0),
+        ("1.5", 0),
+        ("", 0),
+    ],
+)
+def test_a_priority_boost_is_a_32_bit_integer_or_nothing(text: str, boost: int) -> None:
+    annotated = {"metadata.annotations": {"kueue.x-k8s.io/priority-boost": text}}
+    model = a_model(Workload, annotated, stored=True)
+
+    assert workloads.workload(model, PodRules(), Birth()).priority_boost == boost
+
+
 def test_what_a_pod_asks_for() -> None:
     main = pod_set(
         {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from muster.admission import objects
 from muster.queue.api import assignments
@@ -70,11 +72,12 @@ def _topology(request: PodSetTopologyRequest | None) -> str | None:
 
 
 def _boost(text: str) -> int:
-    """Return what is added to the priority; text that is no number adds nothing."""
-    try:
-        return int(text)
-    except ValueError:
-        return 0
+    """Return what is added to the priority; text that is no 32-bit integer adds nothing."""
+    boost = int(text) if _INTEGER.fullmatch(text) else 0
+    return boost if -(2**31) <= boost < 2**31 else 0
+
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 def gates(text: str) -> tuple[str, ...]:
