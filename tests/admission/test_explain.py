@@ -151,6 +151,23 @@ def test_why_somebody_makes_room(eviction: Eviction, detail: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "granted, whose",
+    [
+        (a_grant(8, borrowed=3), "the cohort of team-a"),
+        (a_grant(8, flavor="spot", borrowed=3), "team-a"),
+    ],
+    ids=["of what the victim holds", "of something else"],
+)
+def test_who_borrows_what_it_takes_back_takes_it_for_its_cohort(granted: Grant, whose: str) -> None:
+    reclaimed = replace(EVICTION, reason=PreemptionReason.IN_COHORT_RECLAMATION)
+    preemptor = replace(PREEMPT, grants=(granted,))
+
+    assert preempted(reclaimed, preemptor, View(), NOW_US).details == (
+        f"team-b uses more than its quota, and {whose} takes its own back",
+    )
+
+
 def test_who_was_asked_before_or_may_finish() -> None:
     eviction = replace(EVICTION, already_asked=True, ends_by_us=NOW_US + 90_000_000)
 
@@ -417,6 +434,10 @@ STANDINGS = {
     ),
     a_standing(Why.CLUSTER_QUEUE_INACTIVE, names=("c", "Stopped")): (
         "ClusterQueue c admits nothing (Stopped)"
+    ),
+    a_standing(Why.CLUSTER_QUEUE_INACTIVE, names=("c", "TopologyNotFound")): (
+        "ClusterQueue c admits nothing "
+        "(TopologyNotFound: the Topology of one of its ResourceFlavors is missing)"
     ),
 }
 

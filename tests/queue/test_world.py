@@ -10,6 +10,7 @@ from muster.queue.manifests.complaints import ManifestError, told
 from muster.queue.world import World, read_world
 from tests.queue.texts import (
     KUEUE,
+    a_check,
     a_flavor,
     a_job,
     a_local_queue,
@@ -68,6 +69,20 @@ def test_namespaces_that_are_used_exist() -> None:
 
     assert world().structure.namespaces == (assumed,)
     assert world(declared).structure.namespaces == (told_so,)
+
+
+@pytest.mark.parametrize(
+    "check, active",
+    [
+        pytest.param(a_check("budget"), True, id="from a file"),
+        pytest.param(a_check("budget", metadata="resourceVersion: '1'"), False, id="of a cluster"),
+        pytest.param(a_check("budget", active="False"), False, id="its controller is not ready"),
+    ],
+)
+def test_admission_checks_that_no_cluster_has_seen_will_have_a_controller(
+    check: str, active: bool
+) -> None:
+    assert [each.active for each in world(check).structure.checks] == [active]
 
 
 def test_priorities_come_from_classes() -> None:

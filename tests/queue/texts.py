@@ -34,6 +34,19 @@ def a_local_queue(name: str, cluster_queue: str, namespace: str = "team", spec: 
     )
 
 
+def a_check(name: str, *, active: str = "", metadata: str = "") -> str:
+    """Return an AdmissionCheck whose controller says "True" or "False", or nothing."""
+    told = (
+        f"[{{type: Active, status: '{active}', reason: Told, message: '', "
+        "lastTransitionTime: '2026-01-01T10:00:00Z'}]"
+    )
+    return (
+        f"{KUEUE}\nkind: AdmissionCheck\nmetadata: {{name: {name}{metadata and f', {metadata}'}}}\n"
+        "spec: {controllerName: example.com/budget}\n"
+        f"status: {{conditions: {told if active else '[]'}}}"
+    )
+
+
 def a_job(
     name: str, queue: str, *, pods: int = 1, gpus: int = 1, pod: str = "", labels: str = ""
 ) -> str:

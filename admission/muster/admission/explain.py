@@ -113,6 +113,8 @@ def _victim_reason(eviction: Eviction, preemptor: Preempt) -> str:
                 return f"same queue, same priority {preemptor.priority}, but newer"
             return f"same queue, priority {eviction.priority} below {preemptor.priority}"
         case PreemptionReason.IN_COHORT_RECLAMATION:
+            if _is_beyond_its_own(preemptor, eviction):
+                mine = f"the cohort of {mine}"
             return f"{theirs} uses more than its quota, and {mine} takes its own back"
         case PreemptionReason.IN_COHORT_RECLAIM_WHILE_BORROWING:
             return (
@@ -123,6 +125,14 @@ def _victim_reason(eviction: Eviction, preemptor: Preempt) -> str:
             return f"{theirs} has more than its fair share compared with {mine}"
         case unknown:
             assert_never(unknown)
+
+
+def _is_beyond_its_own(preemptor: Preempt, eviction: Eviction) -> bool:
+    """Whether the preemptor will borrow what the victim holds, so that its cohort reclaims it."""
+    held = tuple((grant.flavor, grant.resource) for grant in eviction.amounts)
+    return any(
+        grant.borrowed and (grant.flavor, grant.resource) in held for grant in preemptor.grants
+    )
 
 
 def preempting(decision: Preempt, view: View) -> Explanation:
@@ -265,13 +275,32 @@ _STANDINGS: Final = {
     Why.NO_LOCAL_QUEUE: "its namespace has no LocalQueue {0!r}",
     Why.LOCAL_QUEUE_STOPPED: "LocalQueue {0} is stopped",
     Why.NO_CLUSTER_QUEUE: "its LocalQueue leads to ClusterQueue {0!r}, which does not exist",
-    Why.CLUSTER_QUEUE_INACTIVE: "ClusterQueue {0} admits nothing ({1})",
 }
+
+
+_INACTIVE: Final = {
+    "FlavorNotFound": "a ResourceFlavor it names is missing",
+    "AdmissionCheckNotFound": "an AdmissionCheck it names is missing",
+    "AdmissionCheckInactive": "an AdmissionCheck it names has no controller that is ready",
+    "TopologyNotFound": "the Topology of one of its ResourceFlavors is missing",
+    "MultipleMultiKueueAdmissionChecks": "it has several checks of MultiKueue",
+    "MultiKueueAdmissionCheckAppliedPerFlavor": "its check of MultiKueue is for some flavors only",
+    "MultiKueueWithProvisioningRequest": "MultiKueue does not go with provisioning requests",
+}
+
+
+def inactive(reason: str) -> str:
+    """Say that a ClusterQueue admits nothing, by the reason of its condition Active."""
+    meaning = _INACTIVE.get(reason)
+    return f"admits nothing ({reason}: {meaning})" if meaning else f"admits nothing ({reason})"
 
 
 def standing(found: Standing, view: View, now_us: int) -> Explanation:
     """Say why nothing was decided about a workload."""
     match found.why:
+        case Why.CLUSTER_QUEUE_INACTIVE:
+            name, reason = found.names
+            return Explanation(f"ClusterQueue {name} {inactive(reason)}")
         case Why.BEHIND:
             if not found.other:
                 return Explanation("is next in line")

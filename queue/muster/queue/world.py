@@ -19,7 +19,7 @@ from muster.admission.conditions import FINISHED
 from muster.queue.api.batch import Job
 from muster.queue.api.configuration import Configuration
 from muster.queue.api.core import LimitRange, Pod, PriorityClass, RuntimeClass
-from muster.queue.api.kueue import LocalQueue, WorkloadPriorityClass
+from muster.queue.api.kueue import AdmissionCheck, LocalQueue, WorkloadPriorityClass
 from muster.queue.api.meta import CoreCondition, ObjectMeta
 from muster.queue.api.registry import ApiObject
 from muster.queue.api.workload import Workload
@@ -90,7 +90,9 @@ def read_world(
     if complaints:
         raise ManifestError(complaints)
     return World(
-        structure=_with_namespaces(structure(reader.models), seen),
+        structure=_with_namespaces(
+            _with_controllers(structure(reader.models), loaded.manifests), seen
+        ),
         workloads=tuple(seen),
         submitted=reader.submitted,
         manifests=tuple(loaded.manifests),
@@ -111,6 +113,21 @@ def _with_namespaces(found: Structure, seen: Iterable[events.WorkloadSeen]) -> S
         if name not in declared
     )
     return replace(found, namespaces=found.namespaces + assumed)
+
+
+def _with_controllers(found: Structure, manifests: Iterable[Manifest]) -> Structure:
+    """Assume that admission checks which no cluster has seen yet will have a controller."""
+    unseen = {
+        manifest.model.metadata.name
+        for manifest in manifests
+        if isinstance(manifest.model, AdmissionCheck)
+        and not manifest.stored
+        and not manifest.model.status.conditions
+    }
+    checks = tuple(
+        replace(check, active=True) if check.name in unseen else check for check in found.checks
+    )
+    return replace(found, checks=checks)
 
 
 class _Reader:

@@ -5,6 +5,7 @@ import pytest
 from tests.queue.cli.running import run
 from tests.queue.texts import (
     KUEUE,
+    a_check,
     a_flavor,
     a_job,
     a_local_queue,
@@ -201,6 +202,25 @@ CASES = {
             "StrictFIFO queue q it blocks all behind it"
         ),
     ),
+    "a queue whose check nobody carries out": (
+        [
+            FLAVOR,
+            a_queue(
+                "q",
+                {"a100": 8},
+                """\
+                namespaceSelector: {}
+                admissionChecksStrategy: {admissionChecks: [{name: budget}]}
+                """,
+            ),
+            LOCAL,
+            a_check("budget", active="False"),
+        ],
+        (
+            "ClusterQueue q: admits nothing (AdmissionCheckInactive: "
+            "an AdmissionCheck it names has no controller that is ready)"
+        ),
+    ),
 }
 
 
@@ -242,6 +262,16 @@ def test_a_job_of_a_cluster_whose_queue_is_gone() -> None:
     assert warnings(*FINE, stored) == [
         "Job team/x: will never start: its namespace has no LocalQueue 'gone'"
     ]
+
+
+def test_who_may_not_use_a_strict_queue_does_not_block_it() -> None:
+    selector = "namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: taem}}"
+    strict = a_queue("q", {"a100": 8}, f"{selector}\nqueueingStrategy: StrictFIFO")
+
+    assert warnings(FLAVOR, strict, LOCAL, a_job("x", "q"))[-1] == (
+        "Job team/x: will never start: cannot be admitted as things are set up — "
+        "the namespaceSelector of ClusterQueue q excludes team"
+    )
 
 
 def test_namespaces_whose_labels_are_unknown_may_be_selected() -> None:

@@ -10,7 +10,7 @@ from muster.admission.conditions import QUOTA_RESERVED, NoQuotaReason
 from muster.admission.config import Config
 from muster.admission.cycle import decide
 from muster.admission.objects import QueueingStrategy, Status
-from muster.admission.plan import Wait
+from muster.admission.plan import Aside, Wait
 from muster.admission.queries import Why, standings
 from muster.admission.state import State
 from muster.queue.linting.index import Index
@@ -50,7 +50,8 @@ def _hopeless(state: State, seen: events.WorkloadSeen) -> str:
         if isinstance(decision, Wait) and decision.reason in HOPELESS:
             message = f"will never start: {explain.waiting(decision, explain.View())}"
             queue = state.queues[decision.cluster_queue].spec
-            if queue.strategy is QueueingStrategy.STRICT_FIFO:
+            strict = queue.strategy is QueueingStrategy.STRICT_FIFO
+            if strict and decision.aside is Aside.HEAP:
                 message += f"; in StrictFIFO queue {queue.name} it blocks all behind it"
     for standing in standings(state, [d.workload for d in plan.decisions], 0):
         if standing.why in (Why.NO_LOCAL_QUEUE, Why.NO_CLUSTER_QUEUE):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from muster.admission import explain
+from muster.admission.activity import why_inactive
 from muster.admission.amounts import FlavorResource, plus
 from muster.admission.eligibility import selects
-from muster.admission.explain import quantity
 from muster.queue.api.cluster_queue import ClusterQueue
 from muster.queue.api.core import Namespace
 from muster.queue.api.kueue import Cohort, LocalQueue, ResourceFlavor
@@ -23,6 +24,7 @@ def warnings(index: Index) -> Iterator[Complaint]:
     """Yield what is strange about quota and queues."""
     for queue in index.of(ClusterQueue):
         yield from _unreachable(index, queue)
+        yield from _admits_nothing(index, queue)
         yield from _alone(index, queue)
         yield from _dead_settings(queue)
     for queue in index.of(ClusterQueue):
@@ -43,6 +45,19 @@ def _unreachable(index: Index, queue: Found[ClusterQueue]) -> Iterator[Complaint
         yield queue.warning("spec.namespaceSelector", message)
     if not index.local_queues_of(queue.name):
         yield queue.warning("", "no LocalQueue leads to it, so nobody can submit to it")
+
+
+def _admits_nothing(index: Index, queue: Found[ClusterQueue]) -> Iterator[Complaint]:
+    """Warn of a queue that is inactive; what is stopped is told of its LocalQueues."""
+    structure = index.world.structure
+    reason = why_inactive(
+        cluster_queue(queue.model),
+        {flavor.name: flavor for flavor in structure.flavors},
+        {check.name: check for check in structure.checks},
+        {topology.name: topology for topology in structure.topologies},
+    )
+    if reason is not None and reason not in ("Stopped", "Terminating"):
+        yield queue.warning("", explain.inactive(reason))
 
 
 def _alone(index: Index, queue: Found[ClusterQueue]) -> Iterator[Complaint]:
@@ -122,7 +137,8 @@ def _adds_up(index: Index, cohort: Found[Cohort]) -> Iterator[Complaint]:
         theirs = members.get(pair, 0)
         if amount and theirs:
             mine, sum_of_theirs, total = (
-                quantity(pair.resource, each) for each in (amount, theirs, plus(amount, theirs))
+                explain.quantity(pair.resource, each)
+                for each in (amount, theirs, plus(amount, theirs))
             )
             message = (
                 f"its {mine} {pair.resource} of {pair.flavor} come on top of the {sum_of_theirs} "
