@@ -179,7 +179,7 @@ def _percent(share: float) -> str:
 
 def _waits(report: Report) -> Iterator[str]:
     rows = [_wait_row(name or "(no queue)", waits) for name, waits in _longest(report)]
-    heading = ("WAIT FOR THE START", "JOBS", "HALF WITHIN", "95 % WITHIN", "LONGEST", "NEVER")
+    heading = ("WAIT FOR THE START", "STARTED", "HALF WITHIN", "95 % WITHIN", "LONGEST", "NEVER")
     if 1 < len(report.waits_by_class) <= CLASSES_MAX:
         rows += [
             _wait_row(f"priority {name}", waits) for name, waits in report.waits_by_class.items()
@@ -209,7 +209,7 @@ def _recorded(report: Report) -> Iterator[str]:
     for name, recorded in report.recorded_waits.items():
         rows.append(_wait_row(f"{name}, as recorded", recorded))
         rows.append(_wait_row(f"{name}, here", report.waits_by_queue[name]))
-    heading = ("BESIDE THE RECORD", "JOBS", "HALF WITHIN", "95 % WITHIN", "LONGEST", "NEVER")
+    heading = ("BESIDE THE RECORD", "STARTED", "HALF WITHIN", "95 % WITHIN", "LONGEST", "NEVER")
     yield from table(heading, rows)
 
 
