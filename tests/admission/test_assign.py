@@ -442,3 +442,12 @@ def test_another_shape_starts_the_search_anew() -> None:
     world.edit("w", priority=7)
 
     assert world.cycle().waiting == {"w": WAITING}
+
+
+def test_a_queue_that_lists_fewer_flavors_starts_the_search_anew() -> None:
+    world = a_scan_that_stopped_too_early()
+    world.see(
+        a_cluster_queue("q", cohort="k", reclaim=ANY, quota={"f2": {"cpu": 5, "gpu": 4}}),
+    )
+
+    assert world.cycle().admitted == ["w"]

@@ -227,6 +227,8 @@ class Assigner:
             start = 0
             if self._fungible and index < len(self._resume):
                 start = self._resume[index].get(first, -1) + 1
+                if start >= len(step.options):
+                    start = 0  # the queue lists fewer flavors now
             pin = None if self._pinned is None else self._pinned[index].get(first, "")
             selection = self._choose(step, assumed, start, pin)
             selections.append(selection)
