@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from muster.admission import objects
 from muster.admission.amounts import INFINITE, FlavorResource
@@ -138,6 +139,7 @@ def _option(
     )
 
 
+@lru_cache(maxsize=1024)
 def visiting_order(resource: str) -> tuple[int, str]:
     """
     Return the sort key by which resources of a pod set are visited: the 64-bit FNV-1a hash.
