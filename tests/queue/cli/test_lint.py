@@ -49,7 +49,7 @@ def warnings(*documents: str) -> list[str]:
             subject, path = line.partition(": ")[2], ""
         elif line.startswith("    "):
             found.append(f"{subject} {path}: {line.strip()}")
-        elif line.startswith("  spec"):
+        elif line.startswith(("  spec", "  metadata")):
             path = line.strip()
         else:
             found.append(f"{subject}: {line.strip()}")
@@ -200,6 +200,20 @@ CASES = {
             "Job team/huge: will never start: can never fit as it is — a100: asks 9 "
             "nvidia.com/gpu, the queue can never use more than 8; it stays first in line; in "
             "StrictFIFO queue q it blocks all behind it"
+        ),
+    ),
+    "a label that is nearly the queue's": (
+        [*FINE, a_job("x", "q").replace("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/queuename")],
+        (
+            "Job team/x metadata.labels[kueue.x-k8s.io/queuename]: "
+            "names no queue. Did you mean 'kueue.x-k8s.io/queue-name'?"
+        ),
+    ),
+    "a queue named by an annotation": (
+        [*FINE, a_job("x", "q").replace("labels:", "annotations:")],
+        (
+            "Job team/x metadata.annotations[kueue.x-k8s.io/queue-name]: "
+            "names no queue: only a label does"
         ),
     ),
     "a queue whose check nobody carries out": (

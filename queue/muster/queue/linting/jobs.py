@@ -13,8 +13,12 @@ from muster.admission.objects import QueueingStrategy, Status
 from muster.admission.plan import Aside, Wait
 from muster.admission.queries import Why, standings
 from muster.admission.state import State
-from muster.queue.linting.index import Index
+from muster.queue.api.batch import Job
+from muster.queue.api.core import Pod
+from muster.queue.api.problems import did_you_mean
+from muster.queue.linting.index import Found, Index
 from muster.queue.manifests.complaints import Complaint
+from muster.queue.translate.jobs import QUEUE_LABEL
 
 HOPELESS: Final = (
     NoQuotaReason.EXCEEDS_MAX_QUOTA,
@@ -25,7 +29,11 @@ HOPELESS: Final = (
 
 
 def warnings(index: Index, config: Config) -> Iterator[Complaint]:
-    """Yield the workloads that wait for something that cannot come."""
+    """Yield jobs that seem to name a queue, and workloads that wait for what cannot come."""
+    for job in index.of(Job):
+        yield from _nearly_labelled(job)
+    for pod in index.of(Pod):
+        yield from _nearly_labelled(pod)
     world = index.world
     state = State(config)
     for event in (*world.structure.quota_events(), *world.structure.local_queue_events()):
@@ -38,6 +46,20 @@ def warnings(index: Index, config: Config) -> Iterator[Complaint]:
         message = _hopeless(state, events.WorkloadSeen(seen.workload, Status()))
         if message:
             yield manifest.complaint("", message)
+
+
+def _nearly_labelled(found: Found[Job] | Found[Pod]) -> Iterator[Complaint]:
+    """Warn of a label that may be meant to name the queue."""
+    labels = found.model.metadata.labels
+    if QUEUE_LABEL in labels:
+        return
+    for label in labels:
+        hint = did_you_mean(label, [QUEUE_LABEL])
+        if hint:
+            yield found.warning(f"metadata.labels[{label}]", f"names no queue.{hint}")
+    if QUEUE_LABEL in found.model.metadata.annotations:
+        path = f"metadata.annotations[{QUEUE_LABEL}]"
+        yield found.warning(path, "names no queue: only a label does")
 
 
 def _hopeless(state: State, seen: events.WorkloadSeen) -> str:
