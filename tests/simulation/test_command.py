@@ -184,6 +184,17 @@ def test_until_grace_rounds_and_seed_change_what_they_say() -> None:
     assert len(set(orders)) == 2
 
 
+def test_queues_without_jobs() -> None:
+    ended = run("simulate", "examples/quota/queues.yaml")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        "examples/quota/queues.yaml: 0 jobs for 1 ClusterQueue",
+        "",
+        "Nothing arrives: no Job, Pod or Workload names a queue, and there is no --trace.",
+    ]
+
+
 def test_run_times_that_are_not_annotated(tmp_path: Path) -> None:
     text = (TWO_TEAMS / "jobs.yaml").read_text("utf-8")
     bare = "".join(line for line in text.splitlines(keepends=True) if "runs-for" not in line)

@@ -227,6 +227,13 @@ def test_a_file_that_cannot_be_used(text: str, columns: str, message: str) -> No
     assert refusal(text, columns) == message
 
 
+def test_columns_that_nobody_reads_are_named() -> None:
+    text = "arrival,runtime,pod,cpus,note\n0,1,2,4,\n"
+
+    assert read(text, "cpu=cpus").notes == ("Columns that are not read: pod and note.",)
+    assert read("arrival,runtime,cpus\n0,1,4\n", "cpu=cpus").notes == ()
+
+
 def test_every_mistake_is_told_at_once() -> None:
     message = refusal(HEAD + "soon,1,cpu=1\n0,late,cpu=1\n0,1,cpu=x\n")
 

@@ -37,6 +37,9 @@ _COLORS: Final = {
 def lines(report: Report, entries: Sequence[Noted], *, engine: bool) -> Iterator[str]:
     """Yield the lines of the result; `engine` adds what was measured of the engine."""
     yield from _introduction(report)
+    if not report.history.experiment.jobs:
+        yield "Nothing arrives: no Job, Pod or Workload names a queue, and there is no --trace."
+        return
     told = story(report.history, entries)
     if told and len(told) <= STORY_LINES_MAX:
         yield _heading("What happened")
@@ -55,10 +58,14 @@ def _heading(text: str) -> str:
 def _introduction(report: Report) -> Iterator[str]:
     experiment = report.history.experiment
     queues = experiment.cluster_queues
-    yield f"{experiment.title}: {len(experiment.jobs)} jobs for {_queues(len(queues))}"
+    yield f"{experiment.title}: {_jobs(len(experiment.jobs))} for {_queues(len(queues))}"
     for note in report.history.experiment.notes:
         yield from textwrap.wrap(f"Note: {note}", LINE_WIDTH, subsequent_indent="      ")
     yield ""
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def _queues(count: int) -> str:
@@ -148,7 +155,7 @@ def _summary(report: Report, *, engine: bool) -> Iterator[str]:
     history, dominant = report.history, report.dominant
     yield _heading("Summary")
     yield (
-        f"  {history.arrived} jobs arrived, {history.finished} finished; "
+        f"  {_jobs(history.arrived)} arrived, {history.finished} finished; "
         f"{history.admitted} admissions, {history.evictions} evictions"
         + (f", {len(history.given_up)} given up" if history.given_up else "")
     )

@@ -77,7 +77,9 @@ def read(table: Table, mapping: Columns) -> Trace:
     if not complaints and not any(job.requests for job in jobs):
         complaints.append(_asks_for_nothing(table))
     checked(table, complaints)
-    return Trace(title=table.name, jobs=tuple(jobs))
+    unread = [name for name in table.columns if name not in (*named.values(), *resources.values())]
+    notes = (f"Columns that are not read: {listed(unread, 'and')}.",) if unread else ()
+    return Trace(title=table.name, jobs=tuple(jobs), notes=notes)
 
 
 def _asks_for_nothing(table: Table) -> Complaint:
