@@ -202,6 +202,17 @@ CASES = {
             "StrictFIFO queue q it blocks all behind it"
         ),
     ),
+    "a name from v1beta1": (
+        [
+            FLAVOR,
+            a_queue("q", {"a100": 8}, "namespaceSelector: {}\ncohort: ab").replace(
+                "v1beta2", "v1beta1"
+            ),
+            LOCAL,
+            a_cohort("ab"),
+        ],
+        "ClusterQueue q: is of an old version: spec.cohort is now spec.cohortName",
+    ),
     "a label that is nearly the queue's": (
         [*FINE, a_job("x", "q").replace("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/queuename")],
         (

@@ -1,8 +1,9 @@
 """
 What is legal in manifests but surely not meant: `lint` finds it, nothing here is an error.
 
-`quota` looks at queues, cohorts and flavors, `nodes` compares quota with nodes, `jobs` asks the
-engine about workloads that can never start. A warning is a `Complaint` with its place.
+What was written in an old version is told here, `quota` looks at queues, cohorts and flavors,
+`nodes` compares quota with nodes, `jobs` asks the engine about workloads that can never start. A
+warning is a `Complaint` with its place.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ from muster.queue.world import World
 
 def lint(world: World, config: Config) -> Iterator[Complaint]:
     """Yield all warnings, in the order of the files within each kind of warning."""
+    for manifest in world.manifests:
+        if not manifest.stored:
+            yield from (
+                manifest.complaint("", f"is of an old version: {note}")
+                for note in manifest.upgraded
+            )
     index = Index(world)
     yield from quota.warnings(index)
     yield from nodes.warnings(index)

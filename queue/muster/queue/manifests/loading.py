@@ -31,6 +31,8 @@ class Manifest:
 
     model: ApiObject
     origin: Origin
+    upgraded: tuple[str, ...] = ()
+    """What was written in an old version and is called otherwise now, or was dropped."""
 
     @property
     def stored(self) -> bool:
@@ -194,7 +196,7 @@ def _load_object(
         ]
         loaded.complaints += sorted(complaints, key=lambda complaint: complaint.line or 0)
     else:
-        loaded.manifests.append(Manifest(model, origin))
+        loaded.manifests.append(Manifest(model, origin, upgrade(dict(value)).notes))
 
 
 def _text(value: object) -> str:
