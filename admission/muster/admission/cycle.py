@@ -2,7 +2,7 @@
 One decision: who starts now, who must make room, who waits and why.
 
 `decide(state, now_us)` is the only entry point, and it changes nothing. It works in rounds. A round
-is one cycle of the peer: take the head of every queue, nominate flavors and victims for each
+is one cycle of Kueue, the peer: take the head of every queue, nominate flavors and victims for each
 against the world as it stands, put them in order, then process them one by one, each seeing what
 the ones before it took. Rounds repeat, on what the rounds before have decided, until one changes
 nothing; `rounds_max=1` gives exactly the peer's cycle.
