@@ -98,7 +98,7 @@ TAMPERING: dict[str, tuple[Callable[[World], None], str]] = {
     ),
     "holding": (lambda w: setattr(w.item("runs"), "holding", False), "holding of default/runs"),
     "a holder": (lambda w: setattr(w.item("runs"), "holder", None), "default/runs is booked"),
-    "holders": (lambda w: w.queue("r").holders.clear(), "in its queue"),
+    "holders": (lambda w: w.queue("r").holders.clear(), "where <Holder default/runs> is listed"),
     "leaving": (
         lambda w: setattr(w.queue("q").evicting[0], "evicting", False),
         "is leaving",

@@ -41,13 +41,16 @@ def check(state: State, now_us: int) -> None:
 
 
 def _differences(state: State, now_us: int) -> Iterator[str]:
+    where = _Where(state)
     for item in state.items.values():
         yield from _of_item(state, item)
-        yield from _of_place(state, item, now_us)
+        yield from _of_place(state, item, where, now_us)
+        if item.holder is not None:
+            yield from _of_holder(state, item, item.holder, where)
     yield from _of_lists(state)
     for queue in state.queues.values():
         yield from _of_pending(state, queue)
-        yield from _of_holders(state, queue)
+        yield from _of_holders(queue)
     yield from _of_edges(state)
     if state.forest.settled and not state._unchecked:
         figures = _Figures(state)
@@ -59,6 +62,22 @@ def _differences(state: State, now_us: int) -> Iterator[str]:
 def _differ(what: str, found: object, wanted: object) -> Iterator[str]:
     if found != wanted:
         yield f"{what} is {found!r}, should be {wanted!r}"
+
+
+class _Where:
+    """Where every workload and every reservation is listed, found by going through all lists."""
+
+    def __init__(self, state: State) -> None:
+        self.waiting: dict[Item, list[tuple[Group, Place]]] = {}
+        self.holders: dict[Holder, list[tuple[Queue, bool]]] = {}
+        for queue in state.queues.values():
+            for group in queue.pending.groups.values():
+                for place, items in ((Place.HEAP, group.waiting), (Place.PARKED, group.parked)):
+                    for item in items:
+                        self.waiting.setdefault(item, []).append((group, place))
+            for evicting, holders in ((False, queue.holders), (True, queue.evicting)):
+                for holder in holders:
+                    self.holders.setdefault(holder, []).append((queue, evicting))
 
 
 # --- Workloads -----------------------------------------------------------------------------------
@@ -85,13 +104,14 @@ def _of_item(state: State, item: Item) -> Iterator[str]:
     yield from _differ(f"whether {key} is booked", item.holder is not None, holds and booked)
 
 
-def _of_place(state: State, item: Item, now_us: int) -> Iterator[str]:
+def _of_place(state: State, item: Item, where: _Where, now_us: int) -> Iterator[str]:
     key = item.workload.key
     queue = _queue_to_wait_in(state, item)
     waits = item.place in (Place.HEAP, Place.PARKED)
     yield from _differ(f"whether {key} waits", waits, queue is not None)
     if not waits or queue is None:
         yield from _differ(f"group of {key}", item.group, None)
+        yield from _differ(f"where {key} is listed", where.waiting.get(item, []), [])
         return
     yield from _differ(f"queue of {key}", item.queue, queue)
     group = item.group
@@ -100,9 +120,8 @@ def _of_place(state: State, item: Item, now_us: int) -> Iterator[str]:
         return
     yield from _differ(f"shape of {key}", group.shape, _shape(state, item))
     yield from _differ(f"group of {key}", group, queue.pending.groups.get(group.shape))
-    for place, members in ((Place.HEAP, group.waiting), (Place.PARKED, group.parked)):
-        wanted = 1 if item.place is place else 0
-        yield from _differ(f"{key} in {place.value}", _times(members, item), wanted)
+    listed = where.waiting.get(item, [])
+    yield from _differ(f"where {key} is listed", listed, [(group, item.place)])
     at_us = item.status.requeue_at_us
     if item.place is Place.PARKED and at_us is not None and at_us > now_us:
         yield from _differ(f"alarm of {key}", (at_us, key) in state.lines.alarms, wanted=True)
@@ -133,10 +152,6 @@ def _shape(state: State, item: Item) -> Shape:
         replace(pods, count=max(0, pods.count - done.get(pods.name, 0)))
         for pods in item.workload.pod_sets
     )
-
-
-def _times(members: list[Item], item: Item) -> int:
-    return sum(1 for member in members if member is item)
 
 
 def _of_lists(state: State) -> Iterator[str]:
@@ -201,7 +216,8 @@ def _of_requests(state: State, queue: Queue, group: Group) -> Iterator[str]:
         yield from _differ(f"a request remembered by {queue.name}", request, anew)
 
 
-def _of_holders(state: State, queue: Queue) -> Iterator[str]:
+def _of_holders(queue: Queue) -> Iterator[str]:
+    wanted: dict[FlavorResource, int] = {}
     for holders, evicting in ((queue.holders, False), (queue.evicting, True)):
         ranks = [holder.rank for holder in holders]
         yield from _differ(f"order of holders of {queue.name}", ranks, sorted(ranks))
@@ -210,24 +226,20 @@ def _of_holders(state: State, queue: Queue) -> Iterator[str]:
             yield from _differ(f"holder of {item}", item.holder, holder)
             yield from _differ(f"{item} is evicted", item.status.is_true(EVICTED), evicting)
             yield from _differ(f"{holder} is leaving", holder.evicting, evicting)
-    wanted: dict[FlavorResource, int] = {}
-    for item in state.items.values():
-        if item.holder is not None and item.holder.queue is queue:
-            yield from _of_holder(state, item, item.holder)
-            for cell, amount in item.holder.usage:
+            for cell, amount in holder.usage:
                 wanted[cell.pair] = wanted.get(cell.pair, 0) + amount
     for pair, cell in queue.cells.items():
         yield from _differ(f"usage of {cell}", cell.used, wanted.get(pair, 0))
 
 
-def _of_holder(state: State, item: Item, holder: Holder) -> Iterator[str]:
+def _of_holder(state: State, item: Item, holder: Holder, where: _Where) -> Iterator[str]:
     admission = item.status.admission
     if admission is None:
         yield f"{item} holds quota without admission"
         return
     yield from _differ(f"queue of {holder}", holder.queue.name, admission.cluster_queue)
-    listed = holder.queue.evicting if holder.evicting else holder.queue.holders
-    yield from _differ(f"{holder} in its queue", sum(1 for h in listed if h is holder), 1)
+    listed = where.holders.get(holder, [])
+    yield from _differ(f"where {holder} is listed", listed, [(holder.queue, holder.evicting)])
     since_us = item.status.conditions[QUOTA_RESERVED].since_us
     rank = (item.priority, -since_us, item.workload.uid, item.workload.key)
     yield from _differ(f"rank of {holder}", holder.rank, rank)
@@ -291,11 +303,14 @@ class _Figures:
     """The quota algebra by its definition, for one pair at a time; trees without cycles only."""
 
     def __init__(self, state: State) -> None:
-        self._state = state
-        self._known: dict[tuple[str, str, bool, FlavorResource], int] = {}
+        self._known: dict[tuple[str, Node, FlavorResource], int] = {}
+        self._children: dict[Node, list[Node]] = {}
+        for node in _nodes(state):
+            if node.parent is not None:
+                self._children.setdefault(node.parent, []).append(node)
 
     def children(self, node: Node) -> list[Node]:
-        return [child for child in _nodes(self._state) if child.parent is node]
+        return self._children.get(node, [])
 
     def subtree(self, node: Node, pair: FlavorResource) -> int:
         return self._once("S", node, pair, self._subtree)
@@ -352,7 +367,7 @@ class _Figures:
         pair: FlavorResource,
         compute: Callable[[Node, FlavorResource], int],
     ) -> int:
-        place = (what, node.name, isinstance(node, Queue), pair)
+        place = (what, node, pair)
         if place not in self._known:
             self._known[place] = compute(node, pair)
         return self._known[place]
@@ -435,8 +450,9 @@ def _of_trees(state: State) -> Iterator[str]:
         yield from _differ(f"{queue.name} among the ready", queue in queue.tree.ready, ready)
         aside = any(group.parked for group in queue.pending.groups.values())
         yield from _differ(f"{queue.name} among the parked", queue in queue.tree.parked, aside)
-        for member in (*queue.tree.ready, *queue.tree.parked):
-            known = state.queues.get(member.name) is member and member.tree is queue.tree
+    for tree in {queue.tree: None for queue in queues}:
+        for member in (*tree.ready, *tree.parked):
+            known = state.queues.get(member.name) is member and member.tree is tree
             yield from _differ(f"whether {member.name} is in its tree", known, wanted=True)
     rooted = sorted((q for q in queues if not _is_cyclic(q)), key=lambda q: (q.root.name, q.name))
     for one, other in pairwise(rooted):
