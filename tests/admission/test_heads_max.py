@@ -9,8 +9,8 @@ from muster.admission.config import Config
 from muster.admission.cycle import decide
 from muster.admission.plan import Admit
 from tests.admission.builders import a_cluster_queue, a_gang
-from tests.admission.test_histories import CLASSICAL, FAIR, lived, wake_everybody
-from tests.admission.world import World
+from tests.admission.test_histories import CLASSICAL, lived, wake_everybody
+from tests.admission.world import FAIR, World
 
 
 def step(world: World, heads_max: int | None) -> tuple[list[str], bool]:
