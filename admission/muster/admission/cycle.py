@@ -13,7 +13,7 @@ in a round; nobody is evicted for a workload that would not fit afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from muster.admission.order import Tournament, classical_order
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Aside, CyclePlan, Decision, LookedAt, Preempt, Requeue, Wait
 from muster.admission.quota import Imagined, available, book, book_all, release_all
-from muster.admission.records import Holder, ScanProgress, Tree, scan_start
+from muster.admission.records import Holder, Queue, Tree, scan_start
 from muster.admission.verdicts import admission_of, admit, preempt, wait
 
 if TYPE_CHECKING:
@@ -53,50 +53,86 @@ def decide(
     """
     state.settle(now_us)
     limit = rounds_max if rounds_max is not None else state.config.rounds_max
-    queues, everywhere = state.queues_to_look_at(heads_max)
-    outlook = Outlook(state.config, now_us, state.cycle)
-    decisions: dict[str, Decision] = {}
-    rounds = scans = looks = 0
-    going = queues
-    restless: dict[Tree, None] = {}
-    while going and (limit is None or rounds < limit) and scans <= SCAN_ROUNDS_MAX:
-        for queue in going:
-            restless.pop(queue.tree, None)
-        heads = outlook.heads(going)
-        if not heads:
-            going = []
-            break
-        if looks and heads_max is not None and looks + len(heads) > heads_max:
-            restless.update(dict.fromkeys(queue.tree for queue in going))
-            break
-        looks += len(heads)
-        outlook.cycle += 1
-        entries = [nominate(state, outlook, head) for head in heads]
-        if any(not v.holder.is_booked for entry in entries for v in entry.victims):
-            restless.update(dict.fromkeys(queue.tree for queue in going))
-            break  # to be evicted it must run first: that is for the next decision
-        this_round = _Round(state, outlook)
+    course = _Course(state, now_us, heads_max)
+    while course.goes_on and (limit is None or course.rounds < limit):
+        course.go_on()
+    return course.plan()
+
+
+class _Course:
+    """The rounds of one decision."""
+
+    def __init__(self, state: State, now_us: int, heads_max: int | None) -> None:
+        self._state = state
+        self._heads_max = heads_max
+        self._queues, self._left_over = state.queues_to_look_at(heads_max)
+        self._outlook = Outlook(state.config, now_us, state.cycle)
+        self._decisions: dict[str, Decision] = {}
+        #: The queues to look at next.
+        self._going = self._queues
+        #: Trees that were not left as they were.
+        self._restless: dict[Tree, None] = {}
+        self._looks = 0
+        self._scans = 0
+        self.rounds = 0
+
+    @property
+    def goes_on(self) -> bool:
+        return bool(self._going) and self._scans <= SCAN_ROUNDS_MAX
+
+    def go_on(self) -> None:
+        """Look at the heads once more, unless there are none or too many."""
+        for queue in self._going:
+            self._restless.pop(queue.tree, None)
+        heads = self._outlook.heads(self._going)
+        too_many = self._heads_max is not None and self._looks + len(heads) > self._heads_max
+        if heads and self._looks and too_many:
+            self._leave(self._going)
+            return
+        self._outlook.cycle += 1
+        entries = [nominate(self._state, self._outlook, head) for head in heads]
+        # To be evicted a workload must run first: such a tree is left to the next decision.
+        self._leave(e.queue for e in entries if any(not v.holder.is_booked for v in e.victims))
+        entries = [entry for entry in entries if entry.queue.tree not in self._restless]
+        if not entries:
+            self._going = []
+            return
+        self._looks += len(heads)
+        self.rounds += 1
+        self._process(entries)
+
+    def _process(self, entries: list[Entry]) -> None:
+        this_round = _Round(self._state, self._outlook)
         this_round.process(entries)
-        rounds += 1
         for key, decision in this_round.decisions.items():
-            decisions[key] = _merged(decisions.pop(key, None), decision)
+            self._decisions[key] = _merged(self._decisions.pop(key, None), decision)
         # Trees have nothing to do with each other: where nothing moved, nothing will.
         moving = this_round.moved | this_round.scanned
-        restless.update(moving | this_round.rescanned)
-        going = [queue for queue in going if queue.tree in moving]
-        scans = 0 if this_round.moved else scans + 1
-    return CyclePlan(
-        decisions=tuple(decisions.values()),
-        rounds=rounds,
-        now_us=now_us,
-        exhausted=everywhere
-        and not going
-        and not (rounds and any(queue.tree.later for queue in queues)),
-        looked_at=tuple(
-            LookedAt(q.name, q.tree.swept, q.tree.stirred, steady=q.tree not in restless)
-            for q in queues
-        ),
-    )
+        self._restless.update(moving | this_round.rescanned)
+        self._going = [queue for queue in self._going if queue.tree in moving]
+        self._scans = 0 if this_round.moved else self._scans + 1
+
+    def _leave(self, queues: Iterable[Queue]) -> None:
+        """Leave the trees of these queues to the next decision."""
+        trees = dict.fromkeys(queue.tree for queue in queues)
+        if trees:
+            self._left_over = True
+            self._restless.update(trees)
+            self._going = [queue for queue in self._going if queue.tree not in trees]
+
+    def plan(self) -> CyclePlan:
+        """Return what was decided."""
+        asleep = self.rounds > 0 and any(queue.tree.later for queue in self._queues)
+        return CyclePlan(
+            decisions=tuple(self._decisions.values()),
+            rounds=self.rounds,
+            now_us=self._outlook.now_us,
+            exhausted=not (self._going or self._left_over or asleep),
+            looked_at=tuple(
+                LookedAt(q.name, q.tree.swept, q.tree.stirred, steady=q.tree not in self._restless)
+                for q in self._queues
+            ),
+        )
 
 
 def _merged(earlier: Decision | None, later: Decision) -> Decision:

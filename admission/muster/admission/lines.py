@@ -90,19 +90,19 @@ class Lines:
 
     def to_look_at(self, heads_max: int | None) -> tuple[list[Queue], bool]:
         """
-        Return the queues with heads in trees where something happened, and whether that is all.
+        Return the queues with heads in trees where something happened, and whether some are left.
 
         Queues are in name order. With `heads_max`, as many trees as have so many heads together,
         at least one: those first in which something happened first.
         """
         ready: list[Queue] = []
-        everywhere = True
+        left_over = False
         for tree in self.stirred:
             if heads_max is not None and ready and len(ready) + len(tree.ready) > heads_max:
-                everywhere = False
+                left_over = True
                 break
             ready += tree.ready
-        return sorted(ready, key=lambda queue: queue.name), everywhere
+        return sorted(ready, key=lambda queue: queue.name), left_over
 
     def stir(self, queue: Queue) -> None:
         """Note that something happened in a queue's tree."""

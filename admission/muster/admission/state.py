@@ -134,7 +134,7 @@ class State:
     # --- What decisions read ---------------------------------------------------------------------
 
     def queues_to_look_at(self, heads_max: int | None = None) -> tuple[list[Queue], bool]:
-        """Return queues with heads in trees where something happened, and if that is all."""
+        """Return queues with heads in trees where something happened, and if some are left over."""
         return self.lines.to_look_at(heads_max)
 
     @property
