@@ -25,7 +25,7 @@ from muster.admission.order import Tournament, classical_order
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Aside, CyclePlan, Decision, LookedAt, Preempt, Requeue, Wait
 from muster.admission.quota import Imagined, available, book, book_all, release_all
-from muster.admission.records import Holder, Queue, Tree, scan_start
+from muster.admission.records import Holder, Queue, ScanProgress, Tree, scan_start
 from muster.admission.verdicts import admission_of, admit, preempt, wait
 
 if TYPE_CHECKING:
