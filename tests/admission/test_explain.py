@@ -313,8 +313,19 @@ WAITS = [
             Obstacle(pod_set="main", flavor="", resource="cpu", asked=1500),
         ),
         View(),
-        "no flavor takes its pods — asks 1500m cpu, of which the queue has no quota",
+        "cannot be admitted as things are set up — asks 1500m cpu, of which the queue has no quota",
         id="no quota at all",
+    ),
+    pytest.param(
+        a_wait(
+            NoQuotaReason.NO_MATCHING_FLAVOR,
+            lacks(8, 3),
+            Obstacle(pod_set="main", flavor="spot", refusal=UnknownFlavor("spot")),
+        ),
+        View(users_of=lambda _queue, _pair: ()),
+        "waits for quota — a100: needs 8 nvidia.com/gpu, 3 free of 16; "
+        "spot: no such ResourceFlavor",
+        id="the last look began behind a flavor that was full",
     ),
     pytest.param(
         a_wait(WAITING, lacks(8, 3), replace(lacks(4, 0, flavor="h100"), pod_set="workers")),

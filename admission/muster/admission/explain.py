@@ -159,7 +159,7 @@ _HEADLINES: Final = {
 
 def waiting(decision: Wait, view: View) -> Explanation:
     """Say what a workload lacks, on which flavor, and who has it."""
-    headline = _HEADLINES.get(decision.reason, f"waits ({decision.reason})")
+    headline = _headline(decision)
     if decision.detail:
         return Explanation(headline, (decision.detail,))
     if decision.requeue is Requeue.FAILED_AFTER_NOMINATION:
@@ -175,6 +175,25 @@ def waiting(decision: Wait, view: View) -> Explanation:
     if decision.aside is Aside.HEAP:
         details.append("it stays first in line")
     return Explanation(headline, tuple(details))
+
+
+def _headline(decision: Wait) -> str:
+    """
+    Return what it comes down to.
+
+    The reason judges the last look, which may have begun behind flavors found to be full before;
+    what was found is the whole truth.
+    """
+    reason = decision.reason
+    found = decision.obstacles
+    undeclared = [obstacle for obstacle in found if not obstacle.flavor]
+    lacking = [o for o in found if o.flavor and o.refusal is None and o.missing]
+    if reason is NoQuotaReason.NO_MATCHING_FLAVOR and undeclared:
+        reason = NoQuotaReason.MISCONFIGURED
+    elif reason is NoQuotaReason.NO_MATCHING_FLAVOR and lacking:
+        hopeless = all(obstacle.asked > obstacle.potential for obstacle in lacking)
+        reason = NoQuotaReason.EXCEEDS_MAX_QUOTA if hopeless else NoQuotaReason.WAITING_FOR_QUOTA
+    return _HEADLINES.get(reason, f"waits ({reason})")
 
 
 def _obstacles(decision: Wait, view: View) -> Iterator[str]:
