@@ -73,7 +73,7 @@ def gang(skeleton: objects.PodSet, spec: PodSpec, namespace: str, rules: PodRule
     """Return a pod set whose name, counts and topology are given, with what its pods ask for."""
     ranges = rules.limit_ranges.get(namespace, requests.LimitRanges())
     template = requests.adjusted(_template(spec), ranges, rules.overheads)
-    problem = requests.problem(template, ranges)
+    problem = requests.problem(template, ranges) or _claims_problem(spec)
     pod_set = replace(
         skeleton,
         requests=requests.effective_requests(template, rules.counting),
@@ -83,6 +83,14 @@ def gang(skeleton: objects.PodSet, spec: PodSpec, namespace: str, rules: PodRule
         shape=_shape(spec, template),
     )
     return Gang(pod_set, problem and f"pod set {skeleton.name!r}: {problem}")
+
+
+def _claims_problem(spec: PodSpec) -> str | None:
+    """Devices are not counted, so who asks for them must not pass for one who asks for nothing."""
+    if not spec.resource_claims:
+        return None
+    names = ", ".join(claim.name for claim in spec.resource_claims)
+    return f"resource claims are not supported yet, and it has {names}"
 
 
 def topology_text(request: Mapping[str, Any]) -> str:
