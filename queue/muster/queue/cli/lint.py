@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from muster.queue import unsupported
 from muster.queue.cli import inputs
 from muster.queue.cli.messages import complaining
 from muster.queue.linting import lint as find
@@ -29,7 +30,8 @@ def lint(*, paths: tuple[str, ...], config: str | None, strict: bool) -> None:
     with complaining("nothing was checked"):
         configuration = inputs.configuration(config)
         world = inputs.world(paths, configuration, now_us=0)
-        warnings = list(find(world, policy.config(configuration)))
+        warnings = list(unsupported.in_configuration(configuration, config or ""))
+        warnings += find(world, policy.config(configuration))
     for line in told(warnings):
         click.echo(line)
     count = len(warnings)

@@ -7,6 +7,7 @@ import sys
 import click
 from click.core import ParameterSource
 
+from muster.queue import unsupported
 from muster.queue.cli import inputs, plan_document, plan_text, streams
 from muster.queue.cli.messages import complaining
 from muster.queue.planning import forecast
@@ -67,10 +68,12 @@ def plan(  # noqa: PLR0913 - one parameter for each option
         configuration = inputs.configuration(config)
         world = inputs.world(paths, configuration, now_us)
     found = forecast(world, policy.config(configuration), now_us, cycles=cycles, rounds_max=rounds)
+    notes = unsupported.notes(configuration, world)
     if output in ("json", "yaml"):
-        click.echo(plan_document.written(found, world, yaml_form=output == "yaml"), nl=False)
+        answer = plan_document.written(found, world, notes, yaml_form=output == "yaml")
+        click.echo(answer, nl=False)
     else:
-        for line in plan_text.lines(found, world, wide=output == "wide"):
+        for line in plan_text.lines(found, world, notes, wide=output == "wide"):
             click.echo(line)
 
 

@@ -27,17 +27,17 @@ from muster.queue.world import World
 Document = dict[str, Any]
 
 
-def written(forecast: Forecast, world: World, *, yaml_form: bool) -> str:
+def written(forecast: Forecast, world: World, notes: Iterable[str], *, yaml_form: bool) -> str:
     """Return the answer as text that ends with a line break."""
-    answer = document(forecast, world)
+    answer = document(forecast, world, notes)
     if yaml_form:
         return yaml.safe_dump(answer, sort_keys=False, allow_unicode=True, width=100)
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     return orjson.dumps(answer, option=options).decode()
 
 
-def document(forecast: Forecast, world: World) -> Document:
-    """Return the answer as JSON values."""
+def document(forecast: Forecast, world: World, notes: Iterable[str]) -> Document:
+    """Return the answer as JSON values; `notes` are about what is not supported yet."""
     view = view_of(forecast, world)
     answer = _Answer(forecast, world, view)
     admitted = [answer.admission(*each) for each in forecast.admissions()]
@@ -60,6 +60,7 @@ def document(forecast: Forecast, world: World) -> Document:
         "waiting": waiting,
         "clusterQueues": [answer.queue(name) for name in sorted(forecast.state.queues)],
         "leftOut": dict(sorted(world.left_out.items())),
+        "notes": list(notes),
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from muster.admission import explain
@@ -29,8 +30,8 @@ def view_of(forecast: Forecast, world: World) -> View:
     return View(users_of=users, name_of=world.name_of)
 
 
-def lines(forecast: Forecast, world: World, *, wide: bool) -> Iterator[str]:
-    """Yield the lines of the answer."""
+def lines(forecast: Forecast, world: World, notes: Iterable[str], *, wide: bool) -> Iterator[str]:
+    """Yield the lines of the answer; `notes` are about what is not supported yet."""
     text = _Text(forecast, world, wide=wide)
     tables = (
         (("ADMITTED", "QUEUE", "PODS", "GETS"), list(text.admitted())),
@@ -47,6 +48,11 @@ def lines(forecast: Forecast, world: World, *, wide: bool) -> Iterator[str]:
         counted = (f"{count} {what}" for what, count in sorted(world.left_out.items()))
         yield ""
         yield f"Left out: {', '.join(counted)}."
+    told = list(notes)
+    if told:
+        yield ""
+    for note in told:
+        yield from textwrap.wrap(f"Note: {note}", LINE_WIDTH, subsequent_indent="      ")
 
 
 def _shown(heading: Sequence[str], rows: Sequence[Row], *, wide: bool) -> Iterator[str]:

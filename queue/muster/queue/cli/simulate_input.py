@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from muster.admission.config import Config
+from muster.queue import unsupported
 from muster.queue.api.configuration import Configuration
 from muster.queue.api.problems import did_you_mean, listed
 from muster.queue.api.quantities import QuantityError, quota_amount
@@ -23,6 +24,7 @@ from muster.queue.simulation.traces.columns import Columns, ColumnsError, parse_
 from muster.queue.simulation.traces.fleet import Kind
 from muster.queue.simulation.traces.job_trace import Trace
 from muster.queue.translate import policy
+from muster.queue.world import World
 
 FLAVOR = "default"
 """The flavor of quota that is given on the command line."""
@@ -76,14 +78,21 @@ def _of_manifests(arguments: Arguments, config: Config) -> Experiment:
         )
     world = inputs.world(arguments.paths, arguments.configuration, 0)
     title = " ".join(arguments.paths)
-    return submissions.experiment_of(world, config, title, runs_for_us=arguments.runs_for_us)
+    found = submissions.experiment_of(world, config, title, runs_for_us=arguments.runs_for_us)
+    return _noted(found, arguments, world)
+
+
+def _noted(found: Experiment, arguments: Arguments, world: World | None = None) -> Experiment:
+    """Return the experiment with notes on what is not supported yet."""
+    notes = unsupported.notes(arguments.configuration, world)
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def _of_trace(arguments: Arguments, config: Config) -> Experiment:
     name = arguments.trace
     assert name is not None
     if name in builtin.LOADS:
-        return replace(builtin.builtin(name), config=config)
+        return _noted(replace(builtin.builtin(name), config=config), arguments)
     if name in builtin.NEEDS_TOPOLOGY:
         fail(
             f"Trace {name!r} asks for racks and blocks, and topology-aware placement is not there "
@@ -94,7 +103,12 @@ def _of_trace(arguments: Arguments, config: Config) -> Experiment:
         hint = did_you_mean(name, known) or f" Built in are {listed(sorted(builtin.LOADS), 'and')}."
         fail(f"There is no trace and no file called {name!r}.{hint}")
     trace = loading.load(name, _columns(arguments.columns), sys.stdin.buffer)
-    return assemble.experiment_of(trace, _quotas(arguments, trace), config)
+    _check_quota(arguments)
+    world = None
+    if arguments.paths:
+        world = inputs.world(arguments.paths, arguments.configuration, 0)
+    found = assemble.experiment_of(trace, _quotas(arguments, trace, world), config)
+    return _noted(found, arguments, world)
 
 
 def _files_beside(path: Path) -> Iterator[str]:
@@ -111,7 +125,7 @@ def _columns(text: str | None) -> Columns:
         raise click.BadParameter(str(error), param_hint="--columns") from None
 
 
-def _quotas(arguments: Arguments, trace: Trace) -> quotas.Quotas:
+def _check_quota(arguments: Arguments) -> None:
     given = [
         option
         for option, value in (
@@ -127,8 +141,10 @@ def _quotas(arguments: Arguments, trace: Trace) -> quotas.Quotas:
             f"{said} how much quota there is. Give one of: manifests with the queues of the trace, "
             "a file of --nodes, or a --quota such as nvidia.com/gpu=64."
         )
-    if arguments.paths:
-        world = inputs.world(arguments.paths, arguments.configuration, 0)
+
+
+def _quotas(arguments: Arguments, trace: Trace, world: World | None) -> quotas.Quotas:
+    if world is not None:
         try:
             return quotas.of_manifests(world.structure, (job.queue for job in trace.jobs))
         except quotas.UnknownQueueError as error:

@@ -24,6 +24,7 @@ HOPELESS: Final = (
     NoQuotaReason.EXCEEDS_MAX_QUOTA,
     NoQuotaReason.NO_MATCHING_FLAVOR,
     NoQuotaReason.MISCONFIGURED,
+    NoQuotaReason.TOPOLOGY_PLACEMENT_FAILED,
 )
 """Reasons that no passing of time removes."""
 
