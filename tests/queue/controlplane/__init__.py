@@ -1,0 +1,1 @@
+"""Tests of building and launching a control plane that need none."""
