@@ -10,6 +10,7 @@ from muster.admission.objects import (
     AdmissionCheck,
     CheckState,
     LabelSelector,
+    Namespace,
     PreemptionPolicy,
     QueueingStrategy,
     Requirement,
@@ -291,6 +292,35 @@ def test_a_namespace_that_is_not_selected_keeps_a_workload_back_and_nobody_behin
 
     assert world.cycle().waiting == {"w": "Misconfigured"}
     assert (world.parked, world.heap) == (["w"], ["next"])
+
+
+@pytest.mark.parametrize(
+    "selector, text",
+    [
+        (None, "ClusterQueue q has no namespaceSelector, so it takes no namespace"),
+        (
+            LabelSelector((Requirement("team", "In", ("a", "b")),)),
+            "the namespaceSelector of ClusterQueue q excludes default: it wants team In (a, b), "
+            "the namespace has no label team",
+        ),
+        (
+            LabelSelector((Requirement("kind", "NotIn", ("dev",)),)),
+            "the namespaceSelector of ClusterQueue q excludes default: it wants kind NotIn (dev), "
+            "the namespace has kind=dev",
+        ),
+    ],
+    ids=["none", "label missing", "label with another value"],
+)
+def test_a_namespace_is_told_what_the_selector_wants(
+    selector: LabelSelector | None, text: str
+) -> None:
+    world = World(a_cluster_queue("q", namespace_selector=selector))
+    world.see(Namespace(name="default", labels={"kind": "dev"}), a_gang("w", "q"))
+
+    [wait] = world.cycle().plan.decisions
+
+    assert isinstance(wait, Wait)
+    assert wait.detail == text
 
 
 def test_a_namespace_selector_that_makes_no_sense_keeps_everybody_back() -> None:

@@ -163,6 +163,12 @@ def selector_flaw(selector: LabelSelector | None) -> str | None:
     return None
 
 
+def unmet(selector: LabelSelector | None, labels: Mapping[str, str]) -> Requirement | None:
+    """Return the first requirement of a selector that the labels do not meet."""
+    requirements = () if selector is None else selector.requirements
+    return next((r for r in requirements if not _holds(r, labels)), None)
+
+
 def flaw(requirement: Requirement) -> str | None:
     """Return why a requirement cannot be evaluated, None if it can."""
     operator, values = requirement.operator, requirement.values

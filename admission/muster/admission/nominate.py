@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from muster.admission import fair_victims, victims
 from muster.admission.assign import Assigner, Assignment, Mode
 from muster.admission.conditions import NoQuotaReason
-from muster.admission.eligibility import selector_flaw, selects
-from muster.admission.objects import CheckState
+from muster.admission.eligibility import selector_flaw, selects, unmet
+from muster.admission.objects import CheckState, Namespace
 from muster.admission.outlook import Outlook
 from muster.admission.plan import Requeue
 from muster.admission.quota import Cell, Imagined, release_all
@@ -91,10 +91,7 @@ def _rejection(state: State, item: Item, queue: Queue) -> Rejection | None:
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.GENERIC, detail)
     selector = queue.spec.namespace_selector
     if not selects(selector, namespace.labels):
-        detail = f"the namespaceSelector of ClusterQueue {queue.name} excludes {namespace.name}"
-        why = selector_flaw(selector)
-        if why is not None:
-            detail = f"the namespaceSelector of ClusterQueue {queue.name} is invalid: {why}"
+        detail = _why_not_selected(queue, namespace)
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.NAMESPACE_MISMATCH, detail)
     if item.workload.problem is not None:
         return Rejection(NoQuotaReason.MISCONFIGURED, Requeue.GENERIC, item.workload.problem)
@@ -102,6 +99,24 @@ def _rejection(state: State, item: Item, queue: Queue) -> Rejection | None:
         detail = "topology requests are not supported yet"
         return Rejection(NoQuotaReason.TOPOLOGY_PLACEMENT_FAILED, Requeue.NO_FIT, detail)
     return None
+
+
+def _why_not_selected(queue: Queue, namespace: Namespace) -> str:
+    selector = queue.spec.namespace_selector
+    whose = f"the namespaceSelector of ClusterQueue {queue.name}"
+    why = selector_flaw(selector)
+    if why is not None:
+        return f"{whose} is invalid: {why}"
+    wanted = unmet(selector, namespace.labels)
+    if wanted is None:
+        return f"ClusterQueue {queue.name} has no namespaceSelector, so it takes no namespace"
+    has = namespace.labels.get(wanted.key)
+    found = f"no label {wanted.key}" if has is None else f"{wanted.key}={has}"
+    values = f" ({', '.join(wanted.values)})" if wanted.values else ""
+    return (
+        f"{whose} excludes {namespace.name}: it wants {wanted.key} {wanted.operator}{values}, "
+        f"the namespace has {found}"
+    )
 
 
 def _outdated(outlook: Outlook, item: Item, queue: Queue, progress: ScanProgress) -> bool:

@@ -295,7 +295,8 @@ def test_who_may_not_use_a_strict_queue_does_not_block_it() -> None:
 
     assert warnings(FLAVOR, strict, LOCAL, a_job("x", "q"))[-1] == (
         "Job team/x: will never start: cannot be admitted as things are set up — "
-        "the namespaceSelector of ClusterQueue q excludes team"
+        "the namespaceSelector of ClusterQueue q excludes team: it wants "
+        "kubernetes.io/metadata.name In (taem), the namespace has kubernetes.io/metadata.name=team"
     )
 
 
