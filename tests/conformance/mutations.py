@@ -96,6 +96,22 @@ def fair_sharing(scenario: Document, chance: random.Random) -> None:
             _spec(member)["fairSharing"] = {"weight": weight}
 
 
+def contest(scenario: Document, chance: random.Random) -> None:
+    """Let equals compete for what one cohort has, so that shares are often equal."""
+    scenario["config"]["fairSharing"] = True
+    scenario["config"]["preemptionStrategies"] = list(chance.choice((STRATEGIES[:1], STRATEGIES)))
+    nominal = str(chance.randint(1, 4))
+    for queue in objects(scenario, "ClusterQueue"):
+        spec = queue["spec"]
+        spec |= {"cohortName": "fresh", "preemption": {"reclaimWithinCohort": "Any"}}
+        spec.pop("fairSharing", None)
+        for group in spec.get("resourceGroups") or []:
+            for flavor in group["flavors"]:
+                flavor["resources"] = [
+                    {"name": each["name"], "nominalQuota": nominal} for each in flavor["resources"]
+                ]
+
+
 def preemption(scenario: Document, chance: random.Random) -> None:
     within = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
     for queue in objects(scenario, "ClusterQueue"):
@@ -372,6 +388,7 @@ def copies(scenario: Document, chance: random.Random) -> None:
 MUTATIONS: tuple[Mutation, ...] = (
     gates,
     fair_sharing,
+    contest,
     preemption,
     fungibility,
     queueing,
