@@ -263,6 +263,8 @@ def main() -> None:
         directory = build(partial(click.echo, err=True))
     except ControlPlaneError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Interrupted; what is compiled already won't be again")
     click.echo(directory)
 
 

@@ -44,8 +44,8 @@ class ControlPlane:
 
     def stop(self) -> None:
         """End every process; those that have ended already are no matter."""
-        atexit.unregister(self.stop)
         stop(self.servers, _GRACE_S)
+        atexit.unregister(self.stop)
 
     def __enter__(self) -> Self:
         return self
