@@ -60,13 +60,21 @@ STRATEGIES: Final[tuple[QueueingStrategy, ...]] = tuple(QueueingStrategy)
 class History:
     """A world and a source of chance; `step` lets one thing happen, `told` is what happened."""
 
-    def __init__(self, rng: Random, config: Config | None = None, *, scans: bool = True) -> None:
-        """Without `scans` no queue stops its search for a flavor before the last one."""
+    def __init__(
+        self,
+        rng: Random,
+        config: Config | None = None,
+        *,
+        scans: bool = True,
+        preempts: bool = True,
+    ) -> None:
+        """Without `scans` no search for flavors stops half-way; without `preempts` all may stay."""
         self.rng = rng
         self.world = World(config=config)
         self.told: list[str] = []
         self.plans: list[CyclePlan] = []
         self._scans = scans
+        self._preempts = preempts
         self._made = 0
         self._actions: tuple[Callable[[], None], ...] = (
             *(16 * (self.submit,)),
@@ -189,9 +197,14 @@ class History:
             priority=self.rng.randrange(5),
             priority_boost=self.rng.randrange(2),
             created_us=self.world.now_us + self.rng.randrange(3),
-            pod_sets=tuple(self._a_pod_set(n) for n in self.one_of((("p",), ("p",), ("p", "q")))),
+            pod_sets=self._pod_sets(),
             gated_by=("hand",) if self.rarely() else (),
         )
+
+    def _pod_sets(self) -> tuple[PodSet, ...]:
+        # Where the second of two pod sets finds no flavor, the search for the first has stopped.
+        two = self._scans and self.one_of((True, False, False))
+        return tuple(self._a_pod_set(name) for name in (("p", "q") if two else ("p",)))
 
     def _a_pod_set(self, name: str) -> PodSet:
         count = 1 + self.rng.randrange(3)
@@ -263,7 +276,10 @@ class History:
 
     def _a_queue(self, name: str) -> ClusterQueue:
         flavors = self.one_of((FLAVORS, FLAVORS, FLAVORS[:1], FLAVORS[::-1]))
+        within = self.one_of((NEVER, LOWER, LOWER, LOWER_OR_NEWER))
         reclaim = self.one_of((NEVER, LOWER, ANY))
+        if not self._preempts:
+            within = reclaim = NEVER
         try_next = ("TryNextFlavor", "MayStopSearch" if self._scans else "TryNextFlavor")
         return a_cluster_queue(
             name,
@@ -271,7 +287,7 @@ class History:
             quota={flavor: {"cpu": self._limits(), "gpu": self._limits()} for flavor in flavors},
             strategy=self.one_of(STRATEGIES),
             namespace_selector=TEAM if self.rarely() else LabelSelector(),
-            within=self.one_of((NEVER, LOWER, LOWER, LOWER_OR_NEWER)),
+            within=within,
             reclaim=reclaim,
             borrow=reclaim is not NEVER and self.one_of((True, False)),
             fungibility=a_fungibility(

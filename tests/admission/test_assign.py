@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from muster.admission.config import Config, Gates
-from muster.admission.objects import FlavorFungibility, PodSet
+from muster.admission.objects import FlavorFungibility, PodSet, QueueingStrategy
 from muster.admission.plan import Preempt, Wait
 from tests.admission.builders import (
     ANY,
@@ -451,3 +451,22 @@ def test_a_queue_that_lists_fewer_flavors_starts_the_search_anew() -> None:
     )
 
     assert world.cycle().admitted == ["w"]
+
+
+def test_a_scan_that_was_resumed_in_vain_starts_anew_before_the_decision_ends() -> None:
+    """Strict order keeps the head in front, and what its scan had passed has become free."""
+    world = World(
+        a_cluster_queue(
+            "q",
+            strategy=QueueingStrategy.STRICT_FIFO,
+            quota={"f": {"cpu": 4}, "g": {"cpu": 4}, "x": {"gpu": 1}},
+        ),
+    )
+    world.run(a_gang("held", "q", requests={"gpu": 1}), flavors="x")
+    pod_sets = (pods("a", cpu=4), pods("b", gpu=1))
+    world.see(a_workload("w", local_queue="q", pod_sets=pod_sets))
+    assert world.cycle().waiting == {"w": WAITING}
+    world.run(a_gang("on-g", "q", cpu=4), flavors="g")
+    world.finish("held")
+
+    assert world.cycle(rounds=None).admitted == ["w"]

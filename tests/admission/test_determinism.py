@@ -30,7 +30,7 @@ def digest_in_another_process(seed: int, hash_seed: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [4, 5])
 def test_plans_do_not_depend_on_hashing(seed: int) -> None:
     found = [digest_in_another_process(seed, hash_seed) for hash_seed in ("1", "2")]
 

@@ -31,9 +31,9 @@ lengths = st.integers(1, 50)
 many = settings(max_examples=80)
 
 
-def lived(seed: int, config: Config, length: int, *, scans: bool = True) -> World:
+def lived(seed: int, config: Config, length: int, **kinds: bool) -> World:
     """The world after a random history, settled."""
-    history = History(Random(seed), config, scans=scans)
+    history = History(Random(seed), config, **kinds)
     history.steps(length)
     history.world.state.settle(history.world.now_us)
     return history.world
@@ -197,14 +197,14 @@ def test_nothing_is_missed_where_a_decision_does_not_look(
 
 
 @many
-@given(seed=seeds, length=lengths)
-def test_nobody_who_could_go_is_left_aside(seed: int, length: int) -> None:
+@given(seed=seeds, config=configs, length=lengths)
+def test_nobody_who_fits_is_left_aside(seed: int, config: Config, length: int) -> None:
     """What was set aside and not woken would not have got anything.
 
-    Not so under fair sharing, where an admission elsewhere may make an eviction fair, and where a
-    scan for flavors was resumed: what it had passed may have become free.
+    Only where nobody may be evicted: an admission may make an eviction possible, or fair, and wakes
+    nobody. And only where no scan for flavors is resumed: what it passed may have become free.
     """
-    world = lived(seed, CLASSICAL, length, scans=False)
+    world = lived(seed, config, length, scans=False, preempts=False)
     while acts(world.cycle(rounds=None).plan):
         pass
 

@@ -312,9 +312,12 @@ class _Round:
     def _remember_scan(self, entry: Entry, progress: ScanProgress | None) -> None:
         """Keep where the flavor scan stopped, or forget it, and note if the next one differs."""
         start = scan_start(progress)
+        if not entry.scanned_from:
+            self._outlook.scanned_anew[entry.item] = None
         if start != entry.scanned_from:
             self.rescanned[entry.queue.tree] = None
-            if start:
+            # A scan that was resumed from an earlier decision says nothing of the flavors before.
+            if start or entry.item not in self._outlook.scanned_anew:
                 self.scanned[entry.queue.tree] = None
         self._outlook.progress[entry.item] = progress
 

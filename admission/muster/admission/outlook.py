@@ -29,6 +29,8 @@ class Outlook:
         self.evicting: dict[Holder, None] = {}
         self._leavers: dict[Queue, list[Holder]] = {}
         self.progress: dict[Item, ScanProgress | None] = {}
+        self.scanned_anew: dict[Item, None] = {}
+        """Workloads whose flavors were looked through from the first one on."""
         self._awaited: dict[Item, tuple[Victim, ...]] = {}
         self._lines: dict[Queue, _Line] = {}
 
