@@ -276,12 +276,12 @@ def test_rule_finds_an_offence(rule: Rule, path: str, text: str) -> None:
     assert list(rule(Module(path, text)))
 
 
-PACKAGE_INDEX = ".".join(("pypi", "org"))
-"""Spelled so that this file does not hold what it forbids."""
+NAME, TOP = "pypi", "org"
+"""Of a package index, apart: this file does not hold what it forbids."""
 
 
 @pytest.mark.parametrize(
-    "text", ["--index-url x", f"https://{PACKAGE_INDEX}/simple", "/root/x", "/home/me/"]
+    "text", ["--index-url x", f"https://{NAME}.{TOP}/simple", "/root/x", "/home/me/"]
 )
 def test_foreign_text_is_found(text: str) -> None:
     assert any(pattern.search(text) for pattern in FOREIGN_TEXT.values())
