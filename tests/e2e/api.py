@@ -19,7 +19,6 @@ from urllib.parse import urlencode, urlsplit
 
 import yaml
 
-from muster.queue.api.registry import kind_of
 from tests.queue.api.manifests import Manifest
 
 JSON = "application/json"
@@ -159,9 +158,11 @@ def place(manifest: Manifest) -> str:
 
 
 def _plural(manifest: Manifest) -> str:
-    if manifest["kind"] == "CustomResourceDefinition":
-        return "customresourcedefinitions"
-    return kind_of(manifest).plural
+    """Return the plural that every kind in use has, made from its name."""
+    name: str = manifest["kind"].lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def _true_conditions(manifest: Manifest) -> list[str]:
