@@ -56,3 +56,13 @@ def format_timestamp(micros: int) -> str:
     """Return RFC 3339 text in UTC; whole seconds carry no fraction, as in the API."""
     moment = _EPOCH + micros * _MICROSECOND
     return moment.replace(tzinfo=None).isoformat() + "Z"
+
+
+def format_second(micros: int) -> str:
+    """Return an instant as `metav1.Time` writes it: in whole seconds; a fraction is cut."""
+    return format_timestamp(micros - micros % 1_000_000)
+
+
+def format_micro_time(micros: int) -> str:
+    """Return an instant as `metav1.MicroTime` writes it: always with six digits."""
+    return (_EPOCH + micros * _MICROSECOND).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
