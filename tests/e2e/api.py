@@ -8,9 +8,9 @@ import base64
 import http.client
 import json
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -24,6 +24,10 @@ from tests.queue.api.manifests import Manifest
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+_ANSWER_MAX_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,11 @@ class Answer:
 
     code: int
     body: Manifest
-    warnings: tuple[str, ...]
+    headers: Message
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self.headers.get_all("Warning") or ())
 
     @property
     def fields(self) -> list[str]:
@@ -44,10 +52,89 @@ class Answer:
         causes: list[Mapping[str, str]] = self.body.get("details", {}).get("causes", [])
         return causes
 
+    @property
+    def message(self) -> str:
+        """The sentence of a refusal."""
+        message: str = self.body["message"]
+        return message
+
     def expect(self, code: int) -> Manifest:
         """Return the body of an answer with this code; any other fails the test with all of it."""
-        assert self.code == code, f"{self.code}: {json.dumps(self.body, indent=1)}"
+        assert self.code == code, self._told
         return self.body
+
+    def expect_refusal(self, code: int, reason: str, message: str = "") -> Manifest:
+        """Return the details of a whole Status of failure, with `message` somewhere in it."""
+        expected = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "reason": reason,
+            "code": code,
+        }
+        assert self.code == code, self._told
+        assert {name: self.body.get(name) for name in expected} == expected, self._told
+        assert message in self.body["message"], self._told
+        details: Manifest = self.body.get("details", {})
+        return details
+
+    @property
+    def _told(self) -> str:
+        return f"{self.code}: {json.dumps(self.body, indent=1)[:5000]}"
+
+
+class Events:
+    """
+    The events of one watch as they come, until the server ends it.
+
+    It is closed at the end of a `with` block, or when it is forgotten.
+    """
+
+    def __init__(
+        self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+    ) -> None:
+        self._connection = connection
+        self._response = response
+        self.code = response.status
+        self.headers = response.headers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+    def __iter__(self) -> Iterator[Manifest]:
+        return self
+
+    def __next__(self) -> Manifest:
+        line = self._response.readline()
+        if not line:
+            raise StopIteration
+        event: Manifest = json.loads(line)
+        return event
+
+    def until(self, wanted: Callable[[Manifest], bool]) -> list[Manifest]:
+        """Return the events up to the first one wanted; fail if the watch ends before."""
+        seen = []
+        for event in self:
+            seen.append(event)
+            if wanted(event):
+                return seen
+        raise AssertionError(f"the watch ended after {json.dumps(seen, indent=1)[:5000]}")
+
+    def take(self, count: int) -> list[Manifest]:
+        """Return the next events; fail if the watch ends before."""
+        left = iter(range(count - 1, -1, -1))
+        return self.until(lambda _: next(left) == 0)
 
 
 class Api:
@@ -58,24 +145,24 @@ class Api:
         context = _named(config["contexts"], config["current-context"])["context"]
         cluster = _named(config["clusters"], context["cluster"])["cluster"]
         user = _named(config["users"], context["user"])["user"]
-        server = urlsplit(cluster["server"])
+        self.server = urlsplit(cluster["server"])
         self.headers = {"Accept": JSON}
         if "token" in user:
             self.headers["Authorization"] = f"Bearer {user['token']}"
         authority = _content(cluster, "certificate-authority", kubeconfig).decode()
-        trust = ssl.create_default_context(cadata=authority)
+        self.trust = ssl.create_default_context(cadata=authority)
         if any(name.startswith("client-certificate") for name in user):
             with NamedTemporaryFile() as pair:
                 for name in ("client-certificate", "client-key"):
                     pair.write(_content(user, name, kubeconfig))
                 pair.flush()
-                trust.load_cert_chain(pair.name)
+                self.trust.load_cert_chain(pair.name)
         self._connect = partial(
             http.client.HTTPSConnection,
-            server.hostname or "",
-            server.port,
-            context=trust,
-            timeout=90,
+            self.server.hostname or "",
+            self.server.port,
+            context=self.trust,
+            timeout=_ANSWER_MAX_S,
         )
         self._connection = self._connect()
 
@@ -89,55 +176,85 @@ class Api:
         self,
         method: str,
         path: str,
-        body: Manifest | None = None,
+        body: Manifest | list[Any] | bytes | None = None,
         content_type: str = JSON,
+        headers: Mapping[str, str | None] | None = None,
+        /,
         **query: str,
     ) -> Answer:
-        self._connection.request(
-            method,
-            f"{path}?{urlencode(query)}",
-            None if body is None else json.dumps(body),
-            {**self.headers, "Content-Type": content_type},
-        )
-        response = self._connection.getresponse()
-        text = response.read()
+        """
+        Ask and return the answer, whatever it is.
+
+        Bytes are sent as they are, everything else as JSON; a header of None is not sent.
+        """
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        every = {**self.headers, "Content-Type": content_type, **(headers or {})}
+        sent = {name: value for name, value in every.items() if value is not None}
+        try:
+            self._connection.request(method, _with_query(path, query), content, sent)
+            response = self._connection.getresponse()
+            text = response.read()
+        except BaseException:
+            self._connection.close()  # or the next request would get the rest of this answer
+            raise
         try:
             answer = json.loads(text)
         except ValueError:
             answer = {"text": text.decode()}
-        warnings = response.headers.get_all("Warning") or []
-        return Answer(response.status, answer, tuple(warnings))
+        return Answer(response.status, answer, response.headers)
+
+    def get(self, manifest: Manifest, **query: str) -> Answer:
+        return self.request("GET", place(manifest), **query)
+
+    def listing(self, manifest: Manifest, **query: str) -> Answer:
+        """List the objects of its kind, in its namespace if any."""
+        return self.request("GET", collection(manifest), **query)
 
     def create(self, manifest: Manifest, **query: str) -> Answer:
         return self.request("POST", collection(manifest), manifest, **query)
 
-    def replace(self, manifest: Manifest, subresource: str = "", **query: str) -> Answer:
+    def replace(self, manifest: Manifest, subresource: str = "", /, **query: str) -> Answer:
         return self.request("PUT", place(manifest) + subresource, manifest, **query)
 
-    def apply(self, manifest: Manifest, **query: str) -> Answer:
+    def patch(
+        self,
+        manifest: Manifest,
+        patch: Manifest | list[Any] | bytes,
+        content_type: str = MERGE,
+        subresource: str = "",
+        /,
+        **query: str,
+    ) -> Answer:
+        return self.request("PATCH", place(manifest) + subresource, patch, content_type, **query)
+
+    def apply(self, manifest: Manifest, subresource: str = "", /, **query: str) -> Answer:
         """Server-side apply, by force."""
         query = {"fieldManager": "e2e", "force": "true", **query}
-        return self.request("PATCH", place(manifest), manifest, APPLY, **query)
+        return self.request("PATCH", place(manifest) + subresource, manifest, APPLY, **query)
 
-    def delete(self, manifest: Manifest) -> Answer:
-        return self.request("DELETE", place(manifest))
+    def delete(
+        self, manifest: Manifest, options: Manifest | None = None, /, **query: str
+    ) -> Answer:
+        return self.request("DELETE", place(manifest), options, **query)
 
-    def watch(self, path: str, **query: str) -> Iterator[Manifest]:
-        """Yield events, on a connection of their own, for a minute at most."""
-        query = {"watch": "true", "timeoutSeconds": "60", **query}
-        connection = self._connect()
-        connection.request("GET", f"{path}?{urlencode(query)}", headers=self.headers)
-        with closing(connection), connection.getresponse() as events:
-            for line in events:
-                yield json.loads(line)
+    def watch(self, path: str, headers: Mapping[str, str] | None = None, /, **query: str) -> Events:
+        """Watch, on a connection of its own, for as long as an answer may take at most."""
+        query = {"watch": "true", "timeoutSeconds": f"{_ANSWER_MAX_S:.0f}", **query}
+        connection = self._connect(timeout=_ANSWER_MAX_S + 5)
+        try:
+            connection.request(
+                "GET", _with_query(path, query), headers={**self.headers, **(headers or {})}
+            )
+            return Events(connection, connection.getresponse())
+        except BaseException:
+            connection.close()
+            raise
 
     def wait_for_condition(self, manifest: Manifest, condition: str) -> None:
         """Return when an object has a condition that is true."""
         name = f"metadata.name={manifest['metadata']['name']}"
-        for event in self.watch(collection(manifest), fieldSelector=name):
-            if condition in _true_conditions(event["object"]):
-                return
-        raise AssertionError(f"{place(manifest)} is not {condition} after a minute")
+        with self.watch(collection(manifest), fieldSelector=name) as events:
+            events.until(lambda event: condition in _true_conditions(event["object"]))
 
 
 def collection(manifest: Manifest) -> str:
@@ -163,6 +280,10 @@ def _plural(manifest: Manifest) -> str:
     if name.endswith("s"):
         return f"{name}es"
     return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+
+def _with_query(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def _true_conditions(manifest: Manifest) -> list[str]:

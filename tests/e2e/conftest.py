@@ -1,14 +1,18 @@
 """
-The control plane that end-to-end tests run against, made once: ours, or another one.
+The clusters that end-to-end tests run on: each test on a real control plane and on the sandbox.
 
-`KUBEBUILDER_ASSETS` names a folder with other programs to start, `--kubeconfig` a cluster that
-runs already; the tests are the same.
+A server is started once, when the first test needs it. Options and `KUBEBUILDER_ASSETS` choose
+others; the tests are the same.
 """
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import select
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -22,9 +26,21 @@ from tests.queue.api.manifests import a_manifest
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 
+REAL: Final = "real"
+SANDBOX: Final = "sandbox"
+
+_START_MAX_S: Final = 30.0
+_END_MAX_S: Final = 10.0
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kubeconfig", type=Path, help="run e2e tests against this cluster")
+    parser.addoption(
+        "--cluster",
+        choices=(REAL, SANDBOX, "both"),
+        help="where to run e2e tests: on both, or on those that are named by the next two",
+    )
+    parser.addoption("--kubeconfig", type=Path, help="a real cluster that runs already")
+    parser.addoption("--sandbox-kubeconfig", type=Path, help="a sandbox that runs already")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,12 +49,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Where the tests run: how to get in, and the kubectl to do it with."""
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    # By parameter of a session's fixture, pytest brings the tests of each cluster together.
+    if "cluster" in metafunc.fixturenames:
+        names = _chosen(metafunc.config)
+        metafunc.parametrize("cluster", names, indirect=True, scope="session")
 
-    kubeconfig: Path
-    kubectl: Path
+
+def _chosen(config: pytest.Config) -> tuple[str, ...]:
+    choice: str | None = config.getoption("--cluster")
+    if choice in {REAL, SANDBOX}:
+        return (choice,)
+    given = tuple(name for name, kubeconfig in _given(config).items() if kubeconfig)
+    return (REAL, SANDBOX) if choice or not given else given
+
+
+def _given(config: pytest.Config) -> Mapping[str, Path | None]:
+    """Return the kubeconfigs of clusters that run already."""
+    return {
+        REAL: config.getoption("--kubeconfig"),
+        SANDBOX: config.getoption("--sandbox-kubeconfig"),
+    }
 
 
 @pytest.fixture(scope="session")
@@ -50,21 +81,59 @@ def programs() -> Path:
 
 
 @pytest.fixture(scope="session")
-def control_plane(
-    pytestconfig: pytest.Config, programs: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
-    """A control plane for all tests; each has names of its own."""
-    kubeconfig: Path | None = pytestconfig.getoption("--kubeconfig")
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """The kubeconfig of a cluster for all tests; each has names of its own."""
+    name: str = request.param
+    kubeconfig = _given(request.config)[name]
+    running: AbstractContextManager[Path]
     if kubeconfig:
-        yield Cluster(kubeconfig, programs / "kubectl")
-        return
-    with start(programs, tmp_path_factory.mktemp("control-plane")) as ours:
-        yield Cluster(ours.kubeconfig, ours.kubectl)
+        running = nullcontext(kubeconfig)
+    elif name == SANDBOX:
+        running = _sandbox(tmp_path_factory.mktemp(name))
+    else:
+        running = _control_plane(request.getfixturevalue("programs"), tmp_path_factory.mktemp(name))
+    with running as kubeconfig:
+        yield kubeconfig
+
+
+@contextmanager
+def _control_plane(programs: Path, directory: Path) -> Iterator[Path]:
+    with start(programs, directory) as running:
+        yield running.kubeconfig
+
+
+@contextmanager
+def _sandbox(directory: Path) -> Iterator[Path]:
+    """Run a sandbox without nodes; it says its first words when it is ready."""
+    kubeconfig = directory / "kubeconfig"
+    muster = Path(sys.executable).with_name("muster")
+    command = (str(muster), "sandbox", "up", "--nodes=0", f"--kubeconfig={kubeconfig}")
+    with (
+        (directory / "log").open("wb") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as server,
+    ):
+        assert server.stdout
+        try:
+            spoken, _, _ = select.select([server.stdout], [], [], _START_MAX_S)
+            assert spoken, "the sandbox does not start"
+            assert kubeconfig.exists(), (directory / "log").read_text(encoding="utf-8")
+            with Api(kubeconfig) as api:
+                api.request("GET", "/readyz").expect(200)
+            yield kubeconfig
+        finally:
+            server.terminate()
+            try:
+                server.wait(_END_MAX_S)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                raise
 
 
 @pytest.fixture(scope="session")
-def api(control_plane: Cluster) -> Iterator[Api]:
-    with Api(control_plane.kubeconfig) as api:
+def api(cluster: Path) -> Iterator[Api]:
+    with Api(cluster) as api:
         yield api
 
 

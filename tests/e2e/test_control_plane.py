@@ -79,8 +79,11 @@ def test_it_ends_when_its_starter_is_killed(programs: Path, tmp_path: Path) -> N
 
 
 def test_it_stops_while_somebody_watches(programs: Path, tmp_path: Path) -> None:
-    with start(programs, tmp_path) as running, Api(running.kubeconfig) as api:
-        watch = api.watch("/api/v1/namespaces")
+    with (
+        start(programs, tmp_path) as running,
+        Api(running.kubeconfig) as api,
+        api.watch("/api/v1/namespaces") as watch,
+    ):
         assert next(watch)["type"] == "ADDED"
         begun_s = time.monotonic()
         running.stop()
@@ -143,6 +146,7 @@ def test_a_job_gets_a_pod_and_the_pod_a_node(api: Api) -> None:
     api.create(job).expect(201)
 
     pods = collection(a_manifest("Pod", "v1", metadata={"namespace": "default"}))
-    placed = (event["object"]["spec"].get("nodeName") for event in api.watch(pods))
+    with api.watch(pods) as events:
+        seen = events.until(lambda event: "nodeName" in event["object"]["spec"])
 
-    assert next(filter(None, placed)) == "x"
+    assert seen[-1]["object"]["spec"]["nodeName"] == "x"

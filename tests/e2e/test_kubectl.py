@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from muster.queue.api.crds import COLUMNS, SHORT_NAMES, Column
-from tests.e2e.conftest import REPOSITORY, Cluster
+from tests.e2e.conftest import REPOSITORY
 from tests.e2e.stored import Objects
 from tests.queue.api.full_manifests import FULL
 from tests.queue.api.manifests import MINIMAL
@@ -24,12 +24,12 @@ EXAMPLES = sorted(
 
 
 @pytest.fixture
-def kubectl(control_plane: Cluster, installed: tuple[str, ...]) -> Kubectl:
+def kubectl(cluster: Path, programs: Path, installed: tuple[str, ...]) -> Kubectl:
     """Run kubectl and return what it prints; it must succeed and warn of nothing."""
     assert installed == ()
 
     def run(*arguments: str, document: str = "") -> str:
-        command = (str(control_plane.kubectl), f"--kubeconfig={control_plane.kubeconfig}")
+        command = (str(programs / "kubectl"), f"--kubeconfig={cluster}")
         done = subprocess.run(
             (*command, *arguments), input=document, capture_output=True, text=True, check=False
         )
