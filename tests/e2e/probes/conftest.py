@@ -1,0 +1,16 @@
+"""What every probe works with."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.api import Api
+from tests.e2e.probes.probe import Probe
+
+
+@pytest.fixture
+def probe(api: Api, namespace: str) -> Iterator[Probe]:
+    """Objects of one test, on the cluster that all of them share."""
+    probe = Probe(api, namespace)
+    yield probe
+    probe.clean_up()
