@@ -1,0 +1,135 @@
+"""
+One kind in one version, with all that the verbs, discovery and tables need to know of it.
+
+What is special about a kind is in its `Strategy`: pure functions of objects, called by the one path
+that every write takes. They may change the object they are given, which belongs to the request
+alone, and never the old one, which everybody shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster.queue.client.kinds import Kind
+from muster.queue.client.refusal import FieldError, Subject
+from muster.queue.sandbox.schema.node import Schema
+
+Object = dict[str, Any]
+"""A JSON document that belongs to whoever holds it."""
+
+Shared = Mapping[str, Any]
+"""A JSON document that others see: never changed."""
+
+Path = tuple[str, ...]
+"""Names of fields from the root of an object, as in ("spec", "replicas")."""
+
+
+class Strategy:
+    """
+    What a kind does beyond what all do; this one does nothing more.
+
+    `subresource` is "" where the object itself is written, else such as "status" or "scale".
+    """
+
+    generation = True
+    """metadata.generation counts the changes of everything but metadata and status."""
+    allows_create_on_update = False
+    """PUT makes an object that isn't there yet."""
+    allows_unconditional_update = True
+    """PUT needs no resourceVersion."""
+    graceful = False
+    """Deletion may take time: `deletion_grace_s` says how much."""
+
+    def default(self, obj: Object) -> None:
+        """Fill what may be left out."""
+
+    def prepare_create(self, obj: Object, now: str) -> None:
+        """Make a new object what it has to be: without status where that is a sub-resource."""
+
+    def prepare_update(self, obj: Object, old: Shared, subresource: str, now: str) -> None:
+        """Undo changes that this request can't make, such as of status in the object itself."""
+
+    def reset_fields(self, subresource: str) -> Sequence[Path]:
+        """Return what `prepare_update` undoes, so that nobody comes to own it by this request."""
+        return ()
+
+    def validate_create(self, obj: Shared) -> list[FieldError]:
+        return []
+
+    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+        return []
+
+    def warnings(self, obj: Shared, old: Shared | None) -> Iterable[str]:
+        """Yield what the answer's Warning headers tell whoever wrote the object."""
+        return ()
+
+    def deletion_grace_s(self, obj: Shared, asked_s: int | None) -> int:
+        """Return how long the object stays with a deletionTimestamp; 0 to go at once."""
+        return 0
+
+    def prepare_deletion(self, obj: Object) -> None:
+        """Change an object that was given a deletionTimestamp."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of what kubectl prints."""
+
+    name: str
+    value: Callable[[Shared], Any]
+    """The cell: text, number, boolean or None; of the type that `type` says."""
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+    """More than 0: shown with `-o wide` only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Where the numbers of a `scale` sub-resource are, by path in the object."""
+
+    spec_replicas: Path
+    status_replicas: Path
+    label_selector: Path = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Resource:
+    """A kind that is served."""
+
+    kind: Kind
+    singular: str
+    schema: Schema
+    strategy: Strategy
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    """Besides the object itself: "status", "scale", "binding", "eviction", "finalize", ..."""
+    columns: tuple[Column, ...] = ()
+    """After the name; without any there is the age."""
+    selectable: Mapping[str, Callable[[Shared], str]] = field(default_factory=dict)
+    """Field selectors besides metadata.name and metadata.namespace."""
+    scale: Scale | None = None
+    schema_name: str = ""
+    """Of its component in the OpenAPI document, such as "io.k8s.api.core.v1.Pod"."""
+    custom: bool = False
+    """It comes from a definition: no strategic merge patch, strict resourceVersions."""
+    warning: str = ""
+    """Of every request, for a deprecated version."""
+
+    @property
+    def key(self) -> str:
+        """What all versions of it are stored under."""
+        return f"{self.kind.plural}.{self.kind.group}"
+
+    def subject(self, name: str) -> Subject:
+        """What requests about one object are about."""
+        return Subject(self.kind.group, self.kind.plural, name)
+
+    def kind_subject(self, name: str) -> Subject:
+        """The same, for refusals of an object's fields."""
+        return Subject(self.kind.group, self.kind.kind, name)

@@ -1,0 +1,1 @@
+"""What the fields of a kind are: read from OpenAPI once, used by everything that walks objects."""
