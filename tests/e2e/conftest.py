@@ -20,6 +20,7 @@ import yaml
 from muster.queue.controlplane.build import build
 from muster.queue.controlplane.launch import start
 from tests.e2e.api import Api
+from tests.e2e.probes.gadgets import install
 from tests.e2e.stored import Objects
 from tests.queue.api.manifests import a_manifest
 
@@ -157,6 +158,12 @@ def namespace(api: Api) -> Iterator[str]:
     made = api.create(manifest).expect(201)
     yield made["metadata"]["name"]
     api.delete(made).expect(200)
+
+
+@pytest.fixture(scope="session")
+def gadgets(api: Api) -> None:
+    """Let there be gadgets."""
+    install(api)
 
 
 @pytest.fixture(scope="session")
