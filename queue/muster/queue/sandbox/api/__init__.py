@@ -1,1 +1,1 @@
-"""The verbs: one path for every write, admission, conversion, and the kinds that users define."""
+"""The verbs of the API, without HTTP: what is asked, what is answered, and what is refused."""
