@@ -65,8 +65,10 @@ class Probe:
 
     def found(self, manifest: Manifest, **query: str) -> list[Manifest]:
         """Return the objects beside this one."""
-        items: list[Manifest] = self.api.listing(manifest, **query).expect(200)["items"]
-        return items
+        items = self.api.listing(manifest, **query).expect(200)["items"]
+        # In a list of theirs, only objects of a CustomResourceDefinition say what they are.
+        of_kind = {name: manifest[name] for name in ("apiVersion", "kind")}
+        return [{**of_kind, **item} for item in items]
 
     def set_status(self, manifest: Manifest, **status: Any) -> Manifest:
         """Merge these fields into the status of an object, as its controller would."""
