@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo-setup demo test controlplane e2e lint format bench crds docs requirements clean
+.PHONY: help setup demo-setup demo test controlplane e2e lint format bench crds builtin-schemas docs requirements clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: setup ## Measure the engine against its targets
 
 crds: setup ## Write crds/ from the API models
 	$(BIN)/python -m muster.queue.api.crds crds/
+
+builtin-schemas: controlplane ## Write the sandbox's schemas of built-in kinds from a real control plane
+	$(BIN)/python tools/builtin_schemas.py
 
 docs: setup ## Write what the commands shown in the docs print
 	$(BIN)/python tools/transcripts.py

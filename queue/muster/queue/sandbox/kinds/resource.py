@@ -78,8 +78,12 @@ class Column:
     """One column of what kubectl prints."""
 
     name: str
-    value: Callable[[Shared], Any]
-    """The cell: text, number, boolean or None; of the type that `type` says."""
+    value: Callable[[Shared, int], Any]
+    """
+    The cell of an object at an instant, in microseconds: text, number, boolean or None.
+
+    It is of the type that `type` says.
+    """
     type: str = "string"
     format: str = ""
     description: str = ""
@@ -110,7 +114,11 @@ class Resource:
     subresources: tuple[str, ...] = ()
     """Besides the object itself: "status", "scale", "binding", "eviction", "finalize", ..."""
     columns: tuple[Column, ...] = ()
-    """After the name; without any there is the age."""
+    """
+    After the name, unless one of them is the name (of the format "name").
+
+    Without any there is the time of creation.
+    """
     selectable: Mapping[str, Callable[[Shared], str]] = field(default_factory=dict)
     """Field selectors besides metadata.name and metadata.namespace."""
     scale: Scale | None = None
@@ -120,6 +128,14 @@ class Resource:
     """It comes from a definition: no strategic merge patch, strict resourceVersions."""
     warning: str = ""
     """Of every request, for a deprecated version."""
+    description: str = ""
+    """What `kubectl explain` says of it."""
+    stored_as: str = ""
+    """The key of another resource whose objects these are in another form; "" for its own."""
+    to_stored: Callable[[Shared], Object] | None = None
+    """Return the stored form of an object; set where `stored_as` is."""
+    from_stored: Callable[[Shared], Object] | None = None
+    """Return this form of a stored object; set where `stored_as` is."""
 
     @property
     def key(self) -> str:

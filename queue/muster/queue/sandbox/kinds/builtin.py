@@ -1,0 +1,164 @@
+"""
+The built-in kinds that are served, with their names, sub-resources and selectable fields.
+
+Kinds with a meaning that nobody here gives them (Deployments, Services, volumes...) are missing on
+purpose: a request about them is refused, where an object that is stored and does nothing would be a
+lie. Roles and their bindings are the exception: they are kept for manifests that bring them along,
+and not enforced.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from muster.queue.client.kinds import (
+    CONFIG_MAP,
+    CRD,
+    EVENT,
+    JOB,
+    LEASE,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    Kind,
+)
+from muster.queue.sandbox.kinds import fields
+from muster.queue.sandbox.kinds.resource import Resource, Strategy
+from muster.queue.sandbox.kinds.schemas import schema
+
+_API: Final = "io.k8s.api"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_ADMISSION: Final = "admissionregistration.k8s.io"
+
+
+def builtin_resources() -> tuple[Resource, ...]:
+    """Return all of them, in the order of discovery."""
+    return (*_core(), *_batch(), *_policies(), *_extensions())
+
+
+def _core() -> tuple[Resource, ...]:
+    return (
+        _resource(CONFIG_MAP, f"{_API}.core.v1.ConfigMap", short_names=("cm",)),
+        _resource(
+            Kind("", "v1", "Event", "events", namespaced=True),
+            f"{_API}.core.v1.Event",
+            short_names=("ev",),
+            selectable=fields.EVENT,
+        ),
+        _resource(
+            Kind("", "v1", "LimitRange", "limitranges", namespaced=True),
+            f"{_API}.core.v1.LimitRange",
+            short_names=("limits",),
+        ),
+        _resource(
+            NAMESPACE,
+            f"{_API}.core.v1.Namespace",
+            short_names=("ns",),
+            subresources=("finalize", "status"),
+            selectable=fields.NAMESPACE,
+        ),
+        _resource(
+            NODE,
+            f"{_API}.core.v1.Node",
+            short_names=("no",),
+            subresources=("status",),
+            selectable=fields.NODE,
+        ),
+        _resource(
+            POD,
+            f"{_API}.core.v1.Pod",
+            short_names=("po",),
+            categories=("all",),
+            subresources=("binding", "eviction", "status"),
+            selectable=fields.POD,
+        ),
+        _resource(
+            Kind("", "v1", "PodTemplate", "podtemplates", namespaced=True),
+            f"{_API}.core.v1.PodTemplate",
+        ),
+        _resource(
+            Kind("", "v1", "Secret", "secrets", namespaced=True),
+            f"{_API}.core.v1.Secret",
+            selectable=fields.SECRET,
+        ),
+        _resource(
+            Kind("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True),
+            f"{_API}.core.v1.ServiceAccount",
+            short_names=("sa",),
+        ),
+    )
+
+
+def _batch() -> tuple[Resource, ...]:
+    return (
+        _resource(
+            JOB,
+            f"{_API}.batch.v1.Job",
+            categories=("all",),
+            subresources=("status",),
+            selectable=fields.JOB,
+        ),
+        _resource(LEASE, f"{_API}.coordination.v1.Lease"),
+        _resource(
+            EVENT,
+            f"{_API}.events.v1.Event",
+            short_names=("ev",),
+            selectable=fields.NEW_EVENT,
+        ),
+        _resource(PRIORITY_CLASS, f"{_API}.scheduling.v1.PriorityClass", short_names=("pc",)),
+        _resource(
+            Kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False),
+            f"{_API}.node.v1.RuntimeClass",
+        ),
+    )
+
+
+def _policies() -> tuple[Resource, ...]:
+    return (
+        _resource(
+            Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
+            f"{_API}.policy.v1.PodDisruptionBudget",
+            short_names=("pdb",),
+            subresources=("status",),
+        ),
+        *(
+            _resource(
+                Kind(_RBAC, "v1", name, f"{name.lower()}s", namespaced=not name.startswith("C")),
+                f"{_API}.rbac.v1.{name}",
+            )
+            for name in ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role")
+        ),
+    )
+
+
+def _extensions() -> tuple[Resource, ...]:
+    return (
+        *(
+            _resource(
+                Kind(_ADMISSION, "v1", name, f"{name.lower()}s", namespaced=False),
+                f"{_API}.admissionregistration.v1.{name}",
+                categories=("api-extensions",),
+            )
+            for name in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+        ),
+        _resource(
+            CRD,
+            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+            short_names=("crd", "crds"),
+            categories=("api-extensions",),
+            subresources=("status",),
+        ),
+    )
+
+
+def _resource(kind: Kind, schema_name: str, **facts: Any) -> Resource:
+    facts.setdefault("strategy", Strategy())
+    return Resource(
+        kind=kind,
+        singular=kind.kind.lower(),
+        list_kind=f"{kind.kind}List",
+        schema=schema(schema_name),
+        schema_name=schema_name,
+        **facts,
+    )
