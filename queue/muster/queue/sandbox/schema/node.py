@@ -32,6 +32,7 @@ class Schema:
 
     __slots__ = (
         "additional",
+        "compiled",
         "default",
         "embedded",
         "int_or_string",
@@ -39,6 +40,7 @@ class Schema:
         "list_keys",
         "list_type",
         "map_type",
+        "name",
         "nullable",
         "patch_merge_key",
         "patch_strategies",
@@ -72,9 +74,15 @@ class Schema:
     patch_merge_key: str
     raw: Raw
     """What it was made of, for the keywords that only validation reads."""
+    name: str
+    """Of the component of a built-in type, such as "io.k8s.api.core.v1.Pod"; else ""."""
+    compiled: dict[str, Any]
+    """What the modules that walk objects made of this node, each under a name of its own."""
 
     def __init__(self, raw: Raw) -> None:
         self.raw = raw
+        self.name = ""
+        self.compiled = {}
         self.type = raw.get("type") or ""
         self.properties = {}
         self.additional = None
@@ -113,6 +121,9 @@ class Schema:
 ANYTHING: Final = Schema({"x-kubernetes-preserve-unknown-fields": True})
 """For what nothing is known of: everything stays, maps are shared by field, lists are atomic."""
 
+FIELDLESS: Final = Schema({})
+"""For the values of `additionalProperties: true`: any scalar or list, and objects without fields."""
+
 
 def compile_definition(raw: Raw, object_meta: Schema) -> Schema:
     """
@@ -132,7 +143,7 @@ def _compile_structural(raw: Raw, object_meta: Schema) -> Schema:
     if isinstance(additional := raw.get("additionalProperties"), Mapping):
         node.additional = _compile_structural(additional, object_meta)
     elif additional:
-        node.additional = ANYTHING
+        node.additional = FIELDLESS
     if isinstance(items := raw.get("items"), Mapping):
         node.items = _compile_structural(items, object_meta)
     if node.embedded:
@@ -162,6 +173,7 @@ class BuiltIn:
         if name not in self._known:
             raw = self._components[name]
             node = self._known[name] = Schema(raw)
+            node.name = name
             self._fill(node, raw)
         return self._known[name]
 
@@ -178,6 +190,7 @@ class BuiltIn:
         if not extras.keys() - {"default"}:
             return target  # built-in kinds are not filled from their schema
         node = Schema({**target.raw, **extras})
+        node.name = target.name
         # Shared, so that it also holds what is filled in later where kinds contain themselves.
         node.properties = target.properties
         node.additional, node.items = target.additional, target.items
