@@ -7,7 +7,7 @@ The path of every write makes one and hands it to admission; nothing here decide
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from muster.queue.sandbox.kinds.resource import Resource, Shared
@@ -62,3 +62,7 @@ class Attributes:
     options: Shared | None = None
     """CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, with apiVersion and kind."""
     dry_run: bool = False
+
+    def with_object(self, obj: Shared) -> Attributes:
+        """Return the same with another object to be stored."""
+        return replace(self, object=obj)
