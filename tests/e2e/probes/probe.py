@@ -22,6 +22,9 @@ _CLUSTER_WIDE = {
     "PriorityClass",
     "ValidatingWebhookConfiguration",
 }
+TRIALS = 1000
+"""How often something is tried until it works: some seconds, without an event to wait for."""
+
 _numbers = count(1)
 
 
@@ -38,7 +41,7 @@ class Probe:
         return f"{stem}-{self.namespace.rpartition('-')[2]}-{next(_numbers)}"
 
     def a(
-        self, kind: str, api_version: str, changes: Manifest | None = None, **content: Any
+        self, kind: str, api_version: str, changes: Manifest | None = None, /, **content: Any
     ) -> Manifest:
         """Return a manifest with a name of its own, changed last."""
         metadata = {"name": self.a_name(kind.lower())}
@@ -102,21 +105,30 @@ class Probe:
         with self.watch(manifest, resourceVersion=version) as events:
             events.until(lambda event: event["type"] == "DELETED")
 
-    def events(self, manifest: Manifest) -> dict[str, str]:
-        """Return the messages of the events of an object by their reason."""
-        return {event["reason"]: event["message"] for event in self._events(manifest)}
-
     def until_event(self, manifest: Manifest, reason: str) -> Manifest:
         """Return the first event with this reason about an object."""
-        any_event = self.a("Event", "v1")
-        selector = f"involvedObject.uid={manifest['metadata']['uid']}"
+        # Not all who write events say the uid.
+        about = {"name": manifest["metadata"]["name"], "kind": manifest["kind"]}
+        selector = ",".join(f"involvedObject.{field}={value}" for field, value in about.items())
         return self.until_some(
-            any_event, lambda event: event["reason"] == reason, fieldSelector=selector
+            self.a("Event", "v1"), lambda event: event["reason"] == reason, fieldSelector=selector
         )
 
-    def _events(self, manifest: Manifest) -> list[Manifest]:
-        selector = f"involvedObject.uid={manifest['metadata']['uid']}"
-        return self.found(self.a("Event", "v1"), fieldSelector=selector)
+    def try_until_accepted(self, manifest: Manifest) -> Manifest:
+        """Return what would be made of a manifest, as soon as what it needs is known."""
+        for _ in range(TRIALS):
+            answer = self.api.create(manifest, dryRun="All")
+            if answer.code == 201:
+                return answer.body
+        raise AssertionError(f"{manifest} is not accepted")
+
+    def priority_class(self, value: int, **content: str) -> str:
+        """Make a class of priority; return its name when pods may have it."""
+        made = self.create(self.a("PriorityClass", "scheduling.k8s.io/v1", value=value, **content))
+        name: str = made["metadata"]["name"]
+        spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": name}
+        self.try_until_accepted(self.a("Pod", "v1", spec=spec))
+        return name
 
     def clean_up(self) -> None:
         for made in reversed(self._of_the_cluster):

@@ -121,10 +121,7 @@ def test_resources_make_the_class_of_service(
 
 
 def test_a_priority_class_gives_its_number_and_policy(probe: Probe) -> None:
-    policy = probe.create(
-        probe.a("PriorityClass", "scheduling.k8s.io/v1", value=7, preemptionPolicy="Never")
-    )
-    name = policy["metadata"]["name"]
+    name = probe.priority_class(7, preemptionPolicy="Never")
     made = probe.create(a_pod(probe, {"spec.priorityClassName": name}))
 
     spec = made["spec"]
