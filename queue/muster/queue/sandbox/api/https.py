@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import re
+import http
+import json
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -136,33 +137,37 @@ def _reason(error: Exception) -> str:
             return str(error) or type(error).__name__
 
 
+_REFUSALS: Final = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be"
+    " processing the request",
+}
+
+
 def _refusal(status: int, body: bytes) -> str:
     """Say what an answer with such a code means."""
-    text = " ".join(re.sub(r"[^\x20-\x7e]+", " ", body.decode(errors="replace")).split())
-    text = text[:_SHOWN_MAX] or "unknown"
     try:
         told = orjson.loads(body)
     except orjson.JSONDecodeError:
         told = None
     if isinstance(told, dict) and told.get("kind") == "Status" and told.get("message"):
         return str(told["message"])
-    match status:
-        case 404:
-            return "the server could not find the requested resource"
-        case 401:
-            return "the server has asked for the client to provide credentials"
-        case 403:
-            return text
-        case 405:
-            return "the server does not allow this method on the requested resource"
-        case 503:
-            return "the server is currently unable to handle the request"
-        case 504:
-            return "the server was unable to return a response in the time allotted"
-        case 500 | 502:
-            return f'an error on the server ("{text}") has prevented the request from succeeding'
-        case _:
-            return f"the server responded with the status code {status} but did not return more information"
+    text = body.decode(errors="replace").strip()[:_SHOWN_MAX] or "unknown"
+    if status == http.HTTPStatus.FORBIDDEN:
+        return text
+    if status in _REFUSALS:
+        return _REFUSALS[status]
+    if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        shown = json.dumps(text, ensure_ascii=False)
+        return f"an error on the server ({shown}) has prevented the request from succeeding"
+    return f"the server responded with the status code {status} but did not return more information"
 
 
 def _decoded(body: bytes) -> Mapping[str, Any]:
