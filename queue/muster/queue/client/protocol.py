@@ -8,7 +8,7 @@ being answered is a `Disconnected`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -73,8 +73,12 @@ class Client(Protocol):
 
     def watch(
         self, kind: Kind, selection: Selection = EVERYTHING, *, resource_version: str
-    ) -> AsyncIterator[WatchEvent]:
-        """Yield what changes after `resource_version`, with bookmarks, until the server ends it."""
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """
+        Yield what changes after `resource_version`, with bookmarks, until the server ends it.
+
+        Whoever leaves it early closes it (`contextlib.aclosing`).
+        """
 
     async def create(
         self,
