@@ -1,0 +1,162 @@
+"""
+Objects of custom kinds from one version to another, as their definition says.
+
+Without a strategy only apiVersion changes. With a webhook, all objects of a request go in one
+review; the answer must hold the same objects in the same order, and of their metadata it may change
+labels and annotations alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from muster.queue.client.refusal import Refusal
+from muster.queue.sandbox.api.https import Caller, CallFailed
+from muster.queue.sandbox.kinds.names import label_key, label_value
+from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.schema.defaulting import copied, fill_defaults
+from muster.queue.sandbox.schema.pruning import prune
+
+API_VERSION: Final = "apiextensions.k8s.io/v1"
+_KIND: Final = "ConversionReview"
+_TIMEOUT_S: Final = 30
+
+
+class Converter:
+    """Converts the objects of one definition."""
+
+    def __init__(
+        self,
+        definition: Shared,
+        resources: Sequence[Resource],
+        caller: Caller,
+        new_uid: Callable[[], str],
+    ) -> None:
+        """`resources` are all versions of the definition, served or not."""
+        conversion: Shared = definition["spec"].get("conversion") or {}
+        self._webhook: Shared = conversion.get("webhook") or {}
+        self._resources = {each.kind.api_version: each for each in resources}
+        self._caller = caller
+        self._new_uid = new_uid
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        """
+        Return objects, none of which has that apiVersion yet, in that version; raises Refusal.
+
+        The objects may be changed. What comes out is pruned and filled as its version wants it.
+        """
+        if not objects:
+            return []
+        if self._webhook:
+            converted = await self._ask(objects, api_version)
+        else:
+            converted = [{**obj, "apiVersion": api_version} for obj in objects]
+        schema = self._resources[api_version].schema
+        for obj in converted:
+            prune(schema, obj)
+            fill_defaults(schema, obj)
+        return converted
+
+    async def _ask(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+        failed = f"conversion webhook for {_kind(objects[0])} failed"
+        uid = self._new_uid()
+        review = {
+            "kind": _KIND,
+            "apiVersion": API_VERSION,
+            "request": {"uid": uid, "desiredAPIVersion": api_version, "objects": list(objects)},
+        }
+        if "v1" not in self._webhook["conversionReviewVersions"]:
+            raise _failure(f"{failed}: the sandbox speaks version v1 of ConversionReview alone")
+        try:
+            answer = await self._caller.ask(self._webhook["clientConfig"], review, _TIMEOUT_S)
+            converted = _converted(answer, uid)
+        except (CallFailed, _BadAnswerError) as error:
+            raise _failure(f"{failed}: {error}") from None
+        returned = f"conversion webhook for {_kind(objects[0])} returned"
+        if len(converted) != len(objects):
+            raise _failure(f"{returned} {len(converted)} objects, expected {len(objects)}")
+        try:
+            return [
+                _restored(original, obj, api_version)
+                for original, obj in zip(objects, converted, strict=True)
+            ]
+        except _BadAnswerError as error:
+            raise _failure(f"{returned} {error}") from None
+
+
+class _BadAnswerError(Exception):
+    """What a conversion webhook may not answer."""
+
+
+def _failure(message: str) -> Refusal:
+    return Refusal(500, "", message)
+
+
+def _kind(obj: Shared) -> str:
+    return f"{obj['apiVersion']}, Kind={obj['kind']}"
+
+
+def _converted(review: Mapping[str, Any], uid: str) -> list[Any]:
+    """Return the objects in an answer."""
+    form = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
+    expected = f"{API_VERSION}, Kind={_KIND}"
+    if form != expected:
+        raise _BadAnswerError(f"expected webhook response of {expected}, got {form}")
+    response = review.get("response")
+    if not isinstance(response, dict):
+        raise _BadAnswerError("no response provided")
+    if (given := response.get("uid", "")) != uid:
+        raise _BadAnswerError(f'expected response.uid="{uid}", got "{given}"')
+    result = response.get("result") or {}
+    if (status := result.get("status", "")) != "Success":
+        told = result.get("message")
+        raise _BadAnswerError(told or f"response.result.status was '{status}', not 'Success'")
+    objects: list[Any] = response.get("convertedObjects") or []
+    return objects
+
+
+def _restored(original: Shared, converted: Any, api_version: str) -> Object:
+    """Return a converted object with the metadata that it must keep."""
+    if not isinstance(converted, dict):
+        raise _BadAnswerError("invalid object: it is no object")
+    wanted = {"groupVersion": ("apiVersion", api_version), "kind": ("kind", original["kind"])}
+    for name, (field, expected) in wanted.items():
+        if (received := converted.get(field, "")) != expected:
+            raise _BadAnswerError(
+                f"invalid object at index 0: invalid {name} "
+                f"(expected {expected}, received {received})"
+            )
+    metadata = converted.get("metadata")
+    if metadata is None:
+        raise _BadAnswerError("invalid metadata: missing metadata in converted object")
+    if not isinstance(metadata, dict):
+        raise _BadAnswerError("invalid metadata: it is no object")
+    kept: Object = copied(original["metadata"])
+    for field, shown in (("name",) * 2, ("namespace",) * 2, ("uid", "UID")):
+        before, after = kept.get(field, ""), metadata.get(field, "")
+        if before != after:
+            raise _BadAnswerError(
+                f"invalid object: must have the same {shown}: {before} != {after}"
+            )
+    for field in ("labels", "annotations"):
+        kept.pop(field, None)
+        if (texts := metadata.get(field)) is not None:
+            kept[field] = _checked(field, texts, original["metadata"].get(field) or {})
+    return {**converted, "metadata": kept}
+
+
+def _checked(field: str, texts: Any, before: Shared) -> Any:
+    if not isinstance(texts, dict):
+        raise _BadAnswerError(f"invalid metadata: invalid metadata.{field} in converted object")
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise _BadAnswerError(f"invalid metadata: metadata.{field}[{key}] must be a string")
+        wrong = [] if before.get(key) == text else [*label_key(key)]
+        if field == "labels" and before.get(key) != text:
+            wrong += label_value(text)
+        for says in wrong:
+            raise _BadAnswerError(
+                f'invalid metadata: metadata.{field}: Invalid value: "{key}": {says}'
+            )
+    return texts
