@@ -212,7 +212,7 @@ def shown(value: object) -> str:
         case dict() | list():
             import orjson  # noqa: PLC0415 - rare
 
-            return orjson.dumps(value).decode()[:_SHOWN_MAX]
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()[:_SHOWN_MAX]
         case _:
             return str(value)
 

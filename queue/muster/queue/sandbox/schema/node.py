@@ -122,7 +122,7 @@ ANYTHING: Final = Schema({"x-kubernetes-preserve-unknown-fields": True})
 """For what nothing is known of: everything stays, maps are shared by field, lists are atomic."""
 
 FIELDLESS: Final = Schema({})
-"""For the values of `additionalProperties: true`: any scalar or list, and objects without fields."""
+"""For values of `additionalProperties: true`: scalars, lists, and objects that have no fields."""
 
 
 def compile_definition(raw: Raw, object_meta: Schema) -> Schema:
