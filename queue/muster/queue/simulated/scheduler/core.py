@@ -1,0 +1,279 @@
+"""
+The scheduler's mind: told what changes in the cluster, it says which pod goes where, one by one.
+
+A pod that it has sent to a node counts there at once, whether the API server knows or not; whoever
+carries decisions out reports those that failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from muster.queue.api.timestamps import parse_timestamp
+from muster.queue.client.protocol import Manifest
+from muster.queue.simulated.scheduler.accounts import Accounts, Tenant, node_offer
+from muster.queue.simulated.scheduler.demands import Demand, demand
+from muster.queue.simulated.scheduler.fitting import Merit, availability, best, judge
+from muster.queue.simulated.scheduler.preemption import displace, is_waiting_for_victims
+from muster.queue.simulated.scheduler.queueing import Pending, Waiting
+
+DEFAULT_NAME: Final = "default-scheduler"
+_OVER: Final = {"Succeeded", "Failed"}
+_UNHELPFUL: Final = "Preemption is not helpful for scheduling"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """A pod goes to a node."""
+
+    pod: Manifest
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """A pod cannot go anywhere now."""
+
+    pod: Manifest
+    message: str
+    nominated: str = ""
+    """The node that it is going to get from its victims."""
+    victims: tuple[Tenant, ...] = ()
+    """The pods to delete for it."""
+
+
+Decision: TypeAlias = Bind | Refuse
+
+
+class Scheduler:
+    """Nodes and pods as far as they are known, and what to do about pods without a node."""
+
+    def __init__(self, name: str = DEFAULT_NAME) -> None:
+        self.name = name
+        self._accounts = Accounts()
+        self._waiting = Waiting()
+        self._nominated: dict[str, Pending] = {}
+        """Pods that are to get a node from their victims, by uid."""
+        self._assumed: dict[str, str] = {}
+        """The node of each pod that was sent to one and has not been seen there, by uid."""
+        self._seen_generation = 0
+
+    # -- what changes in the cluster ----------------------------------------------------------
+
+    def node_seen(self, node: Manifest) -> None:
+        """Take note of a node, new or changed."""
+        self._accounts.set_node(node["metadata"]["name"], node_offer(node))
+
+    def node_gone(self, name: str) -> None:
+        self._accounts.set_node(name, None)
+
+    def pod_seen(self, pod: Manifest) -> None:
+        """Take note of a pod, new or changed."""
+        metadata, spec = pod["metadata"], pod["spec"]
+        uid = metadata["uid"]
+        if pod.get("status", {}).get("phase") in _OVER:
+            self.pod_gone(uid)
+        elif node := spec.get("nodeName"):
+            self._forget(uid)
+            self._assumed.pop(uid, None)
+            self._accounts.set_tenant(node, _tenant(pod, demand(pod)))
+        elif uid in self._assumed:
+            pass  # what is seen is older than the decision
+        elif (
+            spec.get("schedulerName", DEFAULT_NAME) != self.name
+            or spec.get("schedulingGates")
+            or "deletionTimestamp" in metadata
+        ):
+            self._forget(uid)
+        else:
+            self._wait(pod)
+
+    def pod_gone(self, uid: str) -> None:
+        """Take note that a pod is gone or over."""
+        self._forget(uid)
+        self._assumed.pop(uid, None)
+        self._accounts.remove_tenant(uid)
+
+    def bind_failed(self, pod: Manifest) -> None:
+        """Take note that a decision to bind could not be carried out; the pod is tried again."""
+        uid = pod["metadata"]["uid"]
+        if self._assumed.pop(uid, None) is not None:
+            self._accounts.remove_tenant(uid)
+            self._wait(pod)
+
+    def try_again(self, uid: str) -> None:
+        """Take note that the victims of a refused pod could not be deleted."""
+        pending = self._waiting.get(uid)
+        if pending is not None and pending.is_parked:
+            self._nominate(pending, "")
+            self._waiting.activate(pending)
+
+    def _wait(self, pod: Manifest) -> None:
+        uid = pod["metadata"]["uid"]
+        asked = demand(pod)
+        known = self._waiting.get(uid)
+        if known is not None and known.shape.demand == asked:
+            known.pod = pod
+            return
+        self._forget(uid)
+        created_us = parse_timestamp(pod["metadata"]["creationTimestamp"])
+        pending = self._waiting.add(pod, asked, created_us)
+        if pending.nominated:
+            self._nominate(pending, pending.nominated)
+
+    def _forget(self, uid: str) -> None:
+        """Drop a pod from those that wait."""
+        pending = self._waiting.remove(uid)
+        if pending is not None:
+            self._nominate(pending, "")
+
+    # -- what to do ---------------------------------------------------------------------------
+
+    def decide(self) -> Decision | None:
+        """Return the next decision; None if nothing can be done until something changes."""
+        if self._seen_generation != self._accounts.generation:
+            self._wake()
+        pending = self._waiting.pop()
+        return None if pending is None else self._place(pending)
+
+    def _wake(self) -> None:
+        changed = set(self._accounts.changed_since(self._seen_generation))
+        self._seen_generation = self._accounts.generation
+        for pending in self._nominated.values():
+            if pending.is_parked and pending.nominated in changed:
+                self._waiting.activate(pending)
+        self._waiting.wake(self._accounts)
+
+    def _place(self, pending: Pending) -> Decision:
+        shape = pending.shape
+        shape.refresh(self._accounts)
+        if shape.demand.not_simulated:
+            return self._refuse(pending, f"{shape.demand.not_simulated} is not simulated")
+        is_known = shape.refused_generation == self._accounts.generation
+        if is_known and not pending.nominated:
+            return self._refuse(pending, shape.refusal)
+        if node := self._best_node(pending):
+            return self._bind(pending, node)
+        if not self._accounts.nodes:
+            return self._refuse(pending, "no nodes available to schedule pods")
+        return self._preempt(pending)
+
+    def _best_node(self, pending: Pending) -> str:
+        merits = dict(pending.shape.merits)
+        for name in {each.nominated for each in self._nominated.values()} & merits.keys():
+            if expected := self._expected(pending, name):
+                verdict = judge(pending.shape.demand, self._accounts[name], expected)
+                if not isinstance(verdict, Merit):
+                    del merits[name]
+        if pending.nominated in merits:
+            return pending.nominated
+        return best(merits) if merits else ""
+
+    def _expected(self, pending: Pending, node: str) -> list[Tenant]:
+        """Return the other pods, no less important, that are going to run on a node."""
+        priority = pending.shape.demand.priority
+        return [
+            _tenant(each.pod, each.shape.demand)
+            for each in self._nominated.values()
+            if each.nominated == node
+            and each is not pending
+            and each.shape.demand.priority >= priority
+        ]
+
+    def _bind(self, pending: Pending, node: str) -> Bind:
+        pod = pending.pod
+        self._forget(pending.uid)
+        self._assumed[pending.uid] = node
+        self._accounts.set_tenant(node, _tenant(pod, pending.shape.demand))
+        # What was called back for this pod's sake may go on as long as it works.
+        self._waiting.call_back(pending.shape)
+        return Bind(pod=pod, node=node)
+
+    def _preempt(self, pending: Pending) -> Refuse:
+        """Refuse a pod, and look for others that have to make room for it."""
+        shape = pending.shape
+        nodes = self._accounts.nodes
+        reasons = shape.reasons()
+        for name in shape.merits:
+            # They fit themselves, but others are expected there.
+            rejected = judge(shape.demand, self._accounts[name], self._expected(pending, name))
+            reasons.update(() if isinstance(rejected, Merit) else rejected.reasons)
+        message = availability(nodes, reasons)
+        if not shape.demand.may_preempt:
+            why = "not eligible due to preemptionPolicy=Never."
+            return self._refuse(pending, f"{message} preemption: {why}")
+        if self._is_waiting_for_victims(pending):
+            why = "not eligible due to a terminating pod on the nominated node."
+            return self._refuse(pending, f"{message} preemption: {why}", pending.nominated)
+        worth = [name for name, each in shape.rejections.items() if each.preemption_helps]
+        worth += shape.merits
+        accounts = (self._accounts[name] for name in worth)
+        found, fruitless = displace(
+            shape.demand, accounts, lambda name: self._expected(pending, name)
+        )
+        if found is None:
+            told = Counter(reason for each in fruitless.values() for reason in each)
+            if unhelpful := nodes - len(worth):
+                told[_UNHELPFUL] += unhelpful
+            return self._refuse(pending, f"{message} preemption: {availability(nodes, told)}")
+        for other in list(self._nominated.values()):
+            if other.nominated == found.node and other.order[0] > pending.order[0]:
+                self._nominate(other, "")
+        victims = tuple(victim for victim in found.victims if not victim.is_leaving)
+        return self._refuse(pending, message, found.node, victims)
+
+    def _is_waiting_for_victims(self, pending: Pending) -> bool:
+        account = self._accounts.offering(pending.nominated)
+        rejection = pending.shape.rejections.get(pending.nominated)
+        if account is None or (rejection is not None and not rejection.preemption_helps):
+            return False
+        return is_waiting_for_victims(pending.shape.demand, account)
+
+    def _refuse(
+        self,
+        pending: Pending,
+        message: str,
+        nominated: str = "",
+        victims: Iterable[Tenant] = (),
+    ) -> Refuse:
+        self._nominate(pending, nominated)
+        if not nominated:
+            # Its equals would fare the same.
+            pending.shape.refusal = message
+            pending.shape.refused_generation = self._accounts.generation
+        self._waiting.park(pending)
+        return Refuse(pod=pending.pod, message=message, nominated=nominated, victims=tuple(victims))
+
+    def _nominate(self, pending: Pending, node: str) -> None:
+        """Keep room on a node for a pod, "" for none any more."""
+        if pending.nominated and pending.nominated != node:
+            self._accounts.touch(pending.nominated)
+        pending.nominated = node
+        if node:
+            self._nominated[pending.uid] = pending
+        else:
+            self._nominated.pop(pending.uid, None)
+
+
+def _tenant(pod: Manifest, asked: Demand) -> Tenant:
+    metadata = pod["metadata"]
+    status = pod.get("status", {})
+    is_leaving = "deletionTimestamp" in metadata
+    return Tenant(
+        uid=metadata["uid"],
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        demand=asked,
+        started_us=parse_timestamp(status.get("startTime") or metadata["creationTimestamp"]),
+        is_leaving=is_leaving,
+        is_preempted=is_leaving
+        and any(
+            each["type"] == "DisruptionTarget"
+            and each["status"] == "True"
+            and each.get("reason") == "PreemptionByScheduler"
+            for each in status.get("conditions", ())
+        ),
+    )

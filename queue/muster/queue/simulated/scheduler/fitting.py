@@ -1,0 +1,166 @@
+"""Say whether a pod fits on a node, in the words of the real scheduler, and how well."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from muster.admission.eligibility import selects, tolerates
+from muster.admission.objects import Taint, Toleration
+from muster.queue.simulated.scheduler.accounts import NodeAccount, NodeOffer, Tenant
+from muster.queue.simulated.scheduler.demands import Demand, NodeTerm
+
+BEST: Final = 100
+_TAINT_WEIGHT: Final = 3
+_AFFINITY_WEIGHT: Final = 2
+_CORDON: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_NAME_FIELD: Final = "metadata.name"
+
+
+class Rejection(NamedTuple):
+    """Why a pod cannot run on a node now."""
+
+    reasons: tuple[str, ...]
+    preemption_helps: bool
+    """Whether it might if the node had fewer pods."""
+
+
+class Merit(NamedTuple):
+    """How good a node is for a pod that fits, before it is compared with the others."""
+
+    free: int
+    """How much of cpu and memory stays free, 0 to 100."""
+    unwelcome: int
+    """Taints of effect PreferNoSchedule that the pod does not tolerate."""
+    preference: int
+    """Weights of the preferred node affinity that the node meets."""
+
+
+def judge(
+    demand: Demand, account: NodeAccount, expected: Iterable[Tenant] = ()
+) -> Rejection | Merit:
+    """
+    Judge one existing node for one pod.
+
+    `expected` are pods on their way to the node, for which room has to stay.
+    """
+    offer = account.offer
+    assert offer is not None, "only nodes that exist are judged"
+    if rejection := _static_rejection(demand, account.name, offer):
+        return rejection
+    if expected:
+        account = account.copy()
+        for tenant in expected:
+            account.add(tenant)
+    return _full(demand, account, offer) or _merit(demand, account, offer)
+
+
+def _static_rejection(demand: Demand, name: str, offer: NodeOffer) -> Rejection | None:
+    """Reject a node for what it is, whoever else is on it."""
+    if not _is_candidate(demand, name):
+        return _never("node(s) didn't satisfy plugin(s) [NodeAffinity]")
+    if offer.unschedulable and not _tolerated(_CORDON, demand.tolerations):
+        return _never("node(s) were unschedulable")
+    for taint in offer.taints:
+        if taint.effect != "PreferNoSchedule" and not _tolerated(taint, demand.tolerations):
+            return _never("node(s) had untolerated taint(s)")
+    wanted = all(offer.labels.get(key) == value for key, value in demand.node_selector)
+    required = demand.required
+    if not wanted or (
+        required is not None and not any(_meets(term, name, offer) for term in required)
+    ):
+        return _never("node(s) didn't match Pod's node affinity/selector")
+    return None
+
+
+def _never(reason: str) -> Rejection:
+    return Rejection((reason,), preemption_helps=False)
+
+
+def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _is_candidate(demand: Demand, name: str) -> bool:
+    """Whether any term of the required affinity, by the names it lists, could mean the node."""
+    if not demand.required:
+        return True
+    return any(
+        all(
+            name in each.values
+            for each in term.fields.requirements
+            if each.key == _NAME_FIELD and each.operator == "In"
+        )
+        for term in demand.required
+    )
+
+
+def _meets(term: NodeTerm, name: str, offer: NodeOffer) -> bool:
+    if not term.labels.requirements and not term.fields.requirements:
+        return False
+    return selects(term.labels, offer.labels) and selects(term.fields, {_NAME_FIELD: name})
+
+
+def _full(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Rejection | None:
+    """Reject a node for the pods that it has."""
+    if demand.ports and any(
+        mine.conflicts(taken)
+        for tenant in account.tenants.values()
+        for taken in tenant.demand.ports
+        for mine in demand.ports
+    ):
+        reason = "node(s) didn't have free ports for the requested pod ports"
+        return Rejection((reason,), preemption_helps=True)
+    reasons = []
+    helps = True
+    allocatable = offer.allocatable
+    if len(account.tenants) >= allocatable.get("pods", 0):
+        reasons.append("Too many pods")
+    for resource, amount in demand.requests:
+        available = allocatable.get(resource, 0)
+        if amount > available - account.used[resource]:
+            reasons.append(f"Insufficient {resource}")
+            helps = helps and amount <= available
+    return Rejection(tuple(reasons), helps) if reasons else None
+
+
+def _merit(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Merit:
+    shares = []
+    for place, resource in enumerate(("cpu", "memory")):
+        if available := offer.allocatable.get(resource, 0):
+            free = available - account.comparable[place] - demand.comparable[place]
+            shares.append(max(free, 0) * BEST // available)
+    return Merit(
+        free=sum(shares) // len(shares) if shares else 0,
+        unwelcome=sum(
+            taint.effect == "PreferNoSchedule" and not _tolerated(taint, demand.tolerations)
+            for taint in offer.taints
+        ),
+        preference=sum(
+            weight for weight, term in demand.preferred if _meets(term, account.name, offer)
+        ),
+    )
+
+
+def best(merits: dict[str, Merit]) -> str:
+    """Return the name of the best node; of equals, the first by name."""
+    unwelcome_max = max(merit.unwelcome for merit in merits.values())
+    preference_max = max(merit.preference for merit in merits.values())
+
+    def rank(name: str) -> tuple[int, str]:
+        free, unwelcome, preference = merits[name]
+        score = free
+        if unwelcome_max:
+            score += _TAINT_WEIGHT * (BEST - unwelcome * BEST // unwelcome_max)
+        if preference_max:
+            score += _AFFINITY_WEIGHT * (preference * BEST // preference_max)
+        return (-score, name)
+
+    return min(merits, key=rank)
+
+
+def availability(nodes: int, reasons: Counter[str]) -> str:
+    """Say how many nodes stand against a pod for which reasons."""
+    told = sorted(f"{count} {reason}" for reason, count in reasons.items())
+    return f"0/{nodes} nodes are available: {', '.join(told)}."
