@@ -1,0 +1,75 @@
+"""What is wrong with a `clientConfig`: where a webhook of a definition or of admission is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from muster.queue.client.refusal import FieldError, invalid_value, required
+from muster.queue.sandbox.kinds.names import dns_subdomain, range_error
+from muster.queue.sandbox.kinds.resource import Shared
+
+_FORM: Final = "; desired format: https://host[/path]"
+_PORT_MAX: Final = 65_535
+
+
+def client_config_errors(config: Shared, path: str) -> Iterator[FieldError]:
+    """Yield the faults of a `clientConfig` that stands at `path`."""
+    url, service = config.get("url"), config.get("service")
+    if (url is None) == (service is None):
+        yield required(path, "exactly one of url or service is required")
+    elif url is not None:
+        yield from url_errors(url, f"{path}.url")
+    elif service is not None:
+        yield from service_errors(service, f"{path}.service")
+
+
+def url_errors(text: str, path: str) -> Iterator[FieldError]:
+    """Yield the faults of a webhook's URL."""
+    try:
+        url = urlsplit(text)
+    except ValueError as error:
+        yield required(path, f"url must be a valid URL: {error}{_FORM}")
+        return
+    if url.scheme != "https":
+        yield invalid_value(path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}")
+    user, at, host = url.netloc.rpartition("@")
+    if not host:
+        yield invalid_value(path, "", f"host must be specified{_FORM}")
+    if at:
+        yield invalid_value(path, user, "user information is not permitted in the URL")
+    yield from _unwanted(url, path)
+
+
+def _unwanted(url: SplitResult, path: str) -> Iterator[FieldError]:
+    if url.fragment:
+        yield invalid_value(path, url.fragment, "fragments are not permitted in the URL")
+    if url.query:
+        yield invalid_value(path, url.query, "query parameters are not permitted in the URL")
+
+
+def service_errors(service: Shared, path: str) -> Iterator[FieldError]:
+    """Yield the faults of a reference to a service, its port filled in."""
+    for name in ("name", "namespace"):
+        if not service.get(name):
+            yield required(f"{path}.{name}")
+    port = service.get("port", 0)
+    if not 1 <= port <= _PORT_MAX:
+        yield invalid_value(f"{path}.port", port, f"port is not valid: {range_error(1, _PORT_MAX)}")
+    yield from _path_errors(service.get("path") or "/", f"{path}.path")
+
+
+def _path_errors(text: str, path: str) -> Iterator[FieldError]:
+    if text == "/":
+        return
+    if text == "//":
+        yield invalid_value(path, text, "segment[0] may not be empty")
+        return
+    if not text.startswith("/"):
+        yield invalid_value(path, text, "must start with a '/'")
+    for index, step in enumerate(text[1:].removesuffix("/").split("/")):
+        if not step:
+            yield invalid_value(path, text, f"segment[{index}] may not be empty")
+        for wrong in dns_subdomain(step) if step else ():
+            yield invalid_value(path, text, f"segment[{index}]: {wrong}")
