@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from tests.e2e.api import collection
-from tests.e2e.probes.probe import TRIALS, Probe
+from tests.e2e.probes.probe import Probe, eventually, is_code
 from tests.queue.api.manifests import Manifest, changed
 
 GROUP: Final = "probes.muster.dev"
@@ -82,10 +82,8 @@ def define(probe: Probe, definition: Manifest) -> Manifest:
     probe.create(definition)
     probe.api.wait_for_condition(definition, "Established")
     things = collection(a_thing(probe, definition))
-    for _ in range(TRIALS):
-        if probe.api.request("GET", things).code == 200:
-            return probe.get(definition)
-    raise AssertionError(f"{things} is not served")
+    eventually(lambda: probe.api.request("GET", things), is_code(200))
+    return probe.get(definition)
 
 
 def a_thing(

@@ -7,7 +7,7 @@ what is right; that is each probe's claim.
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.e2e.api import MERGE, Answer, Api, Events, collection
 from tests.queue.api.manifests import Manifest, a_manifest, changed
@@ -114,25 +114,34 @@ class Probe:
             self.a("Event", "v1"), lambda event: event["reason"] == reason, fieldSelector=selector
         )
 
-    def try_until_accepted(self, manifest: Manifest) -> Manifest:
-        """Return what would be made of a manifest, as soon as what it needs is known."""
-        for _ in range(TRIALS):
-            answer = self.api.create(manifest, dryRun="All")
-            if answer.code == 201:
-                return answer.body
-        raise AssertionError(f"{manifest} is not accepted")
-
     def priority_class(self, value: int, **content: str) -> str:
         """Make a class of priority; return its name when pods may have it."""
         made = self.create(self.a("PriorityClass", "scheduling.k8s.io/v1", value=value, **content))
         name: str = made["metadata"]["name"]
         spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": name}
-        self.try_until_accepted(self.a("Pod", "v1", spec=spec))
+        pod = self.a("Pod", "v1", spec=spec)
+        eventually(lambda: self.api.create(pod, dryRun="All"), is_code(201))
         return name
 
     def clean_up(self) -> None:
         for made in reversed(self._of_the_cluster):
             self.delete(made)
+
+
+Asked = TypeVar("Asked")
+
+
+def eventually(ask: Callable[[], Asked], holds: Callable[[Asked], Any]) -> Asked:
+    """Ask again and again, for what nobody tells of; return the first answer that will do."""
+    for _ in range(TRIALS):
+        if holds(answer := ask()):
+            return answer
+    raise AssertionError(f"not after {TRIALS} trials: {ask()}")
+
+
+def is_code(code: int) -> Callable[[Answer], bool]:
+    """Return whether an answer has this code, as a question about it."""
+    return lambda answer: answer.code == code
 
 
 def _first(events: Events, holds: Holds) -> Manifest:
