@@ -1,0 +1,112 @@
+"""
+Whether an applied object is what its schema says, as far as its fields can be told apart by it.
+
+This is not validation: it only finds what would make it impossible to say which fields are applied,
+in the words of a real API server, which shows values as Go does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import orjson
+
+from muster.queue.sandbox.ownership.fieldset import shown_step
+from muster.queue.sandbox.ownership.typed import MalformedListError, step_to
+from muster.queue.sandbox.patches.go import shown
+from muster.queue.sandbox.schema.node import Schema
+
+
+def mismatches(schema: Schema | None, obj: dict[str, Any]) -> str:
+    """Return what is wrong with an applied object, "" if nothing is."""
+    found = list(_mismatches(schema, obj, preserves=False))
+    return "\n  ".join(["errors:", *found] if len(found) > 1 else found)
+
+
+def _mismatches(schema: Schema | None, value: Any, *, preserves: bool) -> Iterator[str]:
+    """Yield what is wrong with a value, each after the steps to it from there."""
+    if schema is None or value is None:
+        return
+    kind = schema.type
+    preserves = preserves or schema.preserves_unknown
+    if isinstance(value, dict) and kind in {"object", ""}:
+        yield from _in_map(schema, value, preserves=preserves)
+    elif isinstance(value, list) and kind in {"array", ""}:
+        yield from _in_list(schema, value, preserves=preserves)
+    elif wrong := _wrong_kind(schema, value):
+        yield f": {wrong}"
+
+
+def _in_map(schema: Schema, value: dict[str, Any], *, preserves: bool) -> Iterator[str]:
+    for name, part in value.items():
+        known = schema.properties.get(name) or schema.additional
+        if known is None and schema.properties and not preserves:
+            yield f".{name}: field not declared in schema"
+            return
+        yield from _within(f".{name}", _mismatches(known, part, preserves=preserves))
+
+
+def _in_list(schema: Schema, value: list[Any], *, preserves: bool) -> Iterator[str]:
+    seen = set()
+    for place, item in enumerate(value):
+        shown = f"[{place}]"
+        if schema.list_type != "atomic":
+            try:
+                step = step_to(schema, item)
+            except MalformedListError as error:
+                yield f": element {place}: {error}"
+                return
+            shown = shown_step(step)
+            if step in seen:
+                yield f": duplicate entries for key {shown}"
+            seen.add(step)
+        yield from _within(shown, _mismatches(schema.items, item, preserves=preserves))
+
+
+def _within(step: str, found: Iterable[str]) -> Iterator[str]:
+    return (f"{step}{each}" for each in found)
+
+
+_GO_TYPES: Final = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    bool: "bool",
+}
+
+
+def _wrong_kind(schema: Schema, value: Any) -> str:
+    """Return what is wrong with a value, neither null nor of its kind of container."""
+    kind = schema.type
+    if kind == "string" and schema.raw.get("format") not in {None, "byte"}:
+        kind = ""
+    match kind:
+        case "object":
+            return f"expected map, got &{{{shown(value)}}}"
+        case "array":
+            return f"expected list, got &{{{shown(value)}}}"
+        case "integer" | "number" if type(value) in _GO_TYPES:
+            return f"expected numeric (int or float), got {_GO_TYPES[type(value)]}"
+        case "boolean" if not isinstance(value, bool):
+            return f"expected boolean, got &{{{shown(value)}}}"
+        case "string" if not isinstance(value, str):
+            return f"expected string, got &value.valueUnstructured{{Value:{_literal(value)}}}"
+        case "" if isinstance(value, dict | list):
+            return f"expected any scalar, got &{{{shown(value)}}}"
+        case _:
+            return ""
+
+
+def _literal(value: Any) -> str:
+    """Return a value as `%#v` shows it."""
+    match value:
+        case dict():
+            inner = ", ".join(f'"{name}":{_literal(value[name])}' for name in sorted(value))
+            return f"{_GO_TYPES[dict]}{{{inner}}}"
+        case list():
+            return f"{_GO_TYPES[list]}{{{', '.join(map(_literal, value))}}}"
+        case None:
+            return "interface {}(nil)"
+        case _:
+            return orjson.dumps(value).decode()
