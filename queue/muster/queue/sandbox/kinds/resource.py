@@ -14,6 +14,7 @@ from typing import Any
 
 from muster.queue.client.kinds import Kind
 from muster.queue.client.refusal import FieldError, Subject
+from muster.queue.sandbox.kinds.names import NameRule, dns_subdomain
 from muster.queue.sandbox.schema.node import Schema
 
 Object = dict[str, Any]
@@ -33,6 +34,8 @@ class Strategy:
     `subresource` is "" where the object itself is written, else such as "status" or "scale".
     """
 
+    name_rule: NameRule = staticmethod(dns_subdomain)
+    """What a name may be."""
     generation = True
     """metadata.generation counts the changes of everything but metadata and status."""
     allows_create_on_update = False
@@ -64,6 +67,10 @@ class Strategy:
     def warnings(self, obj: Shared, old: Shared | None) -> Iterable[str]:
         """Yield what the answer's Warning headers tell whoever wrote the object."""
         return ()
+
+    def holds(self, obj: Shared) -> bool:
+        """Say whether an object that was deleted stays for now, besides for its finalizers."""
+        return False
 
     def deletion_grace_s(self, obj: Shared, asked_s: int | None) -> int:
         """Return how long the object stays with a deletionTimestamp; 0 to go at once."""
@@ -124,6 +131,8 @@ class Resource:
     scale: Scale | None = None
     schema_name: str = ""
     """Of its component in the OpenAPI document, such as "io.k8s.api.core.v1.Pod"."""
+    published: Callable[[], Mapping[str, Any]] | None = None
+    """Makes the schema that OpenAPI shows, for kinds that are not among the known components."""
     custom: bool = False
     """It comes from a definition: no strategic merge patch, strict resourceVersions."""
     warning: str = ""
@@ -131,16 +140,12 @@ class Resource:
     description: str = ""
     """What `kubectl explain` says of it."""
     stored_as: str = ""
-    """The key of another resource whose objects these are in another form; "" for its own."""
-    to_stored: Callable[[Shared], Object] | None = None
-    """Return the stored form of an object; set where `stored_as` is."""
-    from_stored: Callable[[Shared], Object] | None = None
-    """Return this form of a stored object; set where `stored_as` is."""
+    """The key of another resource that has the same objects in another version."""
 
     @property
     def key(self) -> str:
         """What all versions of it are stored under."""
-        return f"{self.kind.plural}.{self.kind.group}"
+        return self.stored_as or f"{self.kind.plural}.{self.kind.group}"
 
     def subject(self, name: str) -> Subject:
         """What requests about one object are about."""

@@ -23,6 +23,8 @@ from muster.queue.client.refusal import expired
 
 HISTORY_MAX: Final = 10_000
 """Changes of one resource that can still be asked for."""
+FIRST_REVISION: Final = 1000
+"""What a new store begins with, so that there are revisions that are too old from the start."""
 
 
 class Key(NamedTuple):
@@ -83,11 +85,11 @@ Watcher = Callable[[Change], None]
 class _Collection:
     """The objects of one resource, all its versions and namespaces."""
 
-    def __init__(self) -> None:
+    def __init__(self, compacted: int) -> None:
         self.objects: dict[tuple[str, str], Stored] = {}
         self.order: list[tuple[str, str]] = []
         self.history: deque[Change] = deque()
-        self.compacted = 0
+        self.compacted = compacted
         """Changes up to this revision are no longer known."""
         self.watchers: dict[Watcher, None] = {}
 
@@ -115,25 +117,23 @@ class Store:
     """Objects by key; every method is done when it returns."""
 
     def __init__(self, journal: Journal | None = None, history_max: int = HISTORY_MAX) -> None:
-        self.revision = 1
+        self.revision = FIRST_REVISION
         self._journal = journal
         self._history_max = history_max
         self._collections: dict[str, _Collection] = {}
+        objects: Iterator[tuple[Key, bytes]] = iter(())
         if journal:
             self.revision, objects = journal.load()
-            for key, encoded in objects:
-                value = orjson.loads(encoded)
-                revision = int(value["metadata"]["resourceVersion"])
-                self._of(key.resource).put(key[1:], Stored(value, encoded, revision))
-            for collection in self._collections.values():
-                collection.compacted = self.revision
+        self._first_revision = self.revision
+        for key, encoded in objects:
+            value = orjson.loads(encoded)
+            revision = int(value["metadata"]["resourceVersion"])
+            self._of(key.resource).put(key[1:], Stored(value, encoded, revision))
 
     def _of(self, resource: str) -> _Collection:
         collection = self._collections.get(resource)
         if collection is None:
-            collection = self._collections[resource] = _Collection()
-            # A watch of a resource that was unknown so far has missed nothing.
-            collection.compacted = 0
+            collection = self._collections[resource] = _Collection(self._first_revision)
         return collection
 
     # -- reading -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from muster.queue.sandbox.store.memory import Key
+from muster.queue.sandbox.store.memory import FIRST_REVISION, Key
 
 _VERSION: Final = 1
 _SCHEMA: Final = """
@@ -22,8 +22,8 @@ create table if not exists objects (
     primary key (resource, namespace, name)
 ) without rowid;
 create table if not exists progress (one integer primary key check (one = 1), revision integer);
-insert or ignore into progress values (1, 1);
 """
+_BEGIN: Final = "insert or ignore into progress values (1, ?)"
 
 
 class StoreFileError(Exception):
@@ -56,6 +56,7 @@ class SqliteJournal:
         if version not in {0, _VERSION}:
             raise StoreFileError(f"{self._path} was written by another version of muster")
         self._database.executescript(_SCHEMA)
+        execute(_BEGIN, (FIRST_REVISION,))
         execute(f"pragma user_version = {_VERSION}")
 
     def load(self) -> tuple[int, Iterator[tuple[Key, bytes]]]:

@@ -1,0 +1,123 @@
+"""What a request asks for besides its object: the query of a write, read and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from muster.queue.client.refusal import (
+    FieldError,
+    Subject,
+    bad_request,
+    invalid,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
+from muster.queue.sandbox.api.attributes import User
+
+MANAGER_LENGTH_MAX: Final = 128
+FIELD_VALIDATIONS: Final = ("Ignore", "Strict", "Warn")
+_BOOLEANS: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """How an object is to be written."""
+
+    user: User
+    manager: str = ""
+    """Who comes to own the fields: `fieldManager`, else what the User-Agent begins with."""
+    named_manager: bool = False
+    """The request said so itself, which server-side apply demands."""
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    force: bool = False
+    duplicates: tuple[str, ...] = ()
+    """Fields that the body has twice."""
+    kind: str = "CreateOptions"
+
+    def with_duplicates(self, duplicates: Sequence[str]) -> WriteOptions:
+        """Return these for a body that has some fields twice."""
+        return replace(self, duplicates=tuple(duplicates)) if duplicates else self
+
+    def manifest(self) -> dict[str, Any]:
+        """Return it as the API writes it, for reviews."""
+        options: dict[str, Any] = {"kind": self.kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        if self.named_manager:
+            options["fieldManager"] = self.manager
+        if self.field_validation:
+            options["fieldValidation"] = self.field_validation
+        if self.force:
+            options["force"] = True
+        return options
+
+
+def write_options(
+    query: Mapping[str, list[str]], user: User, user_agent: str, kind: str, *, apply: bool = False
+) -> WriteOptions:
+    """Read them from a query; raises Refusal 400 and 422 as the real server does."""
+    errors: list[FieldError] = []
+    dry_run = query.get("dryRun", [])
+    if any(value != "All" for value in dry_run):
+        errors.append(not_supported("dryRun", dry_run, ["All"]))
+    manager = first(query, "fieldManager")
+    if apply and not manager:
+        errors.append(required("fieldManager", "is required for apply patch"))
+    if len(manager) > MANAGER_LENGTH_MAX:
+        errors.append(too_long("fieldManager", MANAGER_LENGTH_MAX))
+    elif not manager.isprintable():
+        errors.append(
+            invalid_value("fieldManager", manager, "should only contain printable characters")
+        )
+    validation = first(query, "fieldValidation")
+    if validation and validation not in FIELD_VALIDATIONS:
+        errors.append(not_supported("fieldValidation", validation, ["", *FIELD_VALIDATIONS]))
+    force = boolean(query, "force")
+    if force and not apply and kind == "PatchOptions":
+        errors.append(
+            FieldError(
+                "FieldValueForbidden",
+                "force",
+                "Forbidden: may not be specified for non-apply patch",
+            )
+        )
+    if errors:
+        raise invalid(Subject("meta.k8s.io", kind), errors)
+    return WriteOptions(
+        user=user,
+        manager=manager or user_agent.partition("/")[0][:MANAGER_LENGTH_MAX] or "unknown",
+        named_manager=bool(manager),
+        dry_run=bool(dry_run),
+        field_validation=validation or "Warn",
+        force=force,
+        kind=kind,
+    )
+
+
+def first(query: Mapping[str, list[str]], name: str) -> str:
+    """Return the first value of a parameter, "" without."""
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def boolean(query: Mapping[str, list[str]], name: str) -> bool:
+    """Return a parameter that is on or off; raises Refusal 400."""
+    text = first(query, name)
+    # As the real server: anything that isn't plainly no is yes.
+    return bool(text) and _BOOLEANS.get(text.lower(), True)
+
+
+def integer(query: Mapping[str, list[str]], name: str) -> int | None:
+    """Return a parameter that is a number, None without; raises Refusal 400."""
+    text = first(query, name)
+    if not text:
+        return None
+    if not re.fullmatch(r"[+-]?\d{1,18}", text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text)

@@ -1,0 +1,243 @@
+"""
+The API server without HTTP: every verb as a method, for HTTP and for programs in this process.
+
+It puts the parts together and decides which of them a request goes to; what they do is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Final
+from uuid import UUID
+
+import orjson
+
+from muster.queue.client.refusal import (
+    Refusal,
+    bad_request,
+    method_not_allowed,
+    unsupported_media_type,
+)
+from muster.queue.clock import Clock
+from muster.queue.sandbox.api import subresources
+from muster.queue.sandbox.api.attributes import User
+from muster.queue.sandbox.api.catalogue import Catalogue
+from muster.queue.sandbox.api.deleting import Deleted, Deleter
+from muster.queue.sandbox.api.form import Place
+from muster.queue.sandbox.api.https import Caller
+from muster.queue.sandbox.api.options import WriteOptions
+from muster.queue.sandbox.api.reading import Listing, ListOptions, Reader
+from muster.queue.sandbox.api.versions import Versions
+from muster.queue.sandbox.api.watching import Watch, Watches, WatchOptions
+from muster.queue.sandbox.api.webhooks import Webhooks
+from muster.queue.sandbox.api.writing import NAMESPACES, Edit, Writer, Written
+from muster.queue.sandbox.kinds.builtin import builtin_resources
+from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.ownership.managers import apply
+from muster.queue.sandbox.patches.json_patch import json_patch
+from muster.queue.sandbox.patches.merge_patch import merge_patch
+from muster.queue.sandbox.patches.strategic_merge_patch import strategic_merge_patch
+from muster.queue.sandbox.store.memory import Change, Journal, Key, Store, Stored
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+BOOKMARK_PERIOD_S: Final = 60.0
+ITSELF: Final = User("system:apiserver", ("system:masters",))
+_WEBHOOKS: Final = (
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+)
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+class ApiServer:
+    """All of it; `start` before the first request, `run` for as long as it serves."""
+
+    def __init__(self, clock: Clock, chance: Random, journal: Journal | None = None) -> None:
+        self.clock = clock
+        self.store = Store(journal)
+        self.catalogue = Catalogue(builtin_resources())
+        self.versions = Versions(self.catalogue)
+        self._chance = chance
+        self._caller = Caller(clock)
+        self.webhooks = Webhooks(
+            self._caller,
+            labels_of=self._labels_of,
+            versions_of=self._versions_of,
+            convert=self._convert,
+            new_uid=self.new_uid,
+        )
+        self.reader = Reader(self.store, self.versions)
+        self.writer = Writer(self.store, self.versions, self.webhooks, clock, chance)
+        self.deleter = Deleter(self.store, self.reader, self.versions, self.webhooks, clock)
+        self.watches = Watches(self.store, self.versions)
+
+    # -- reads ---------------------------------------------------------------------------------
+
+    async def get(self, place: Place) -> Stored:
+        if place.subresource == "scale":
+            return subresources.scale_of(place, await self.reader.get(place))
+        return await self.reader.get(place)
+
+    async def list(self, resource: Resource, namespace: str, options: ListOptions) -> Listing:
+        return await self.reader.list(resource, namespace, options)
+
+    def watch(self, resource: Resource, namespace: str, options: WatchOptions) -> Watch:
+        """Begin a watch, to be ended with `watches.stop`."""
+        return self.watches.start(resource, namespace, options)
+
+    # -- writes --------------------------------------------------------------------------------
+
+    async def create(self, place: Place, body: Object, options: WriteOptions) -> Written:
+        match place.subresource:
+            case "":
+                return await self.writer.create(place, body, options)
+            case "binding":
+                edit = Edit(subresources.bind(place, body, self.writer.now()), trusted=True)
+                return await self.writer.update(place, edit, options)
+            case "eviction":
+                return await subresources.evict(self, place, body, options)
+            case _:
+                raise method_not_allowed()
+
+    async def replace(self, place: Place, body: Object, options: WriteOptions) -> Written:
+        def make(_old: Object | None) -> Object:
+            return body
+
+        strategy = place.resource.strategy
+        return await self._edit(
+            place,
+            Edit(make, may_create=strategy.allows_create_on_update, needs_revision=True),
+            options,
+        )
+
+    async def patch(
+        self, place: Place, media_type: str, patch: object, options: WriteOptions
+    ) -> Written:
+        """Change an object by a patch of one of the media types; raises Refusal."""
+        make: Callable[[Object], Object]
+        match media_type:
+            case "application/json-patch+json":
+                make = lambda obj: json_patch(obj, patch)  # noqa: E731
+            case "application/merge-patch+json":
+                make = lambda obj: merge_patch(obj, patch)  # noqa: E731
+            case "application/strategic-merge-patch+json" if not place.resource.custom:
+                schema = place.resource.schema
+                make = lambda obj: strategic_merge_patch(schema, obj, patch)  # noqa: E731
+            case "application/apply-patch+yaml":
+                return await self.apply(place, patch, options)
+            case _:
+                raise unsupported_media_type(patch_types(place.resource))
+
+        def patched(old: Object | None) -> Object:
+            assert old is not None, "no patch creates"
+            return make(old)
+
+        return await self._edit(place, Edit(patched), options)
+
+    async def apply(self, place: Place, applied: object, options: WriteOptions) -> Written:
+        """Server-side apply; raises Refusal, 409 for fields that others own."""
+        if not isinstance(applied, dict):
+            raise bad_request("error decoding YAML: it is not an object")
+        resource = place.resource
+
+        def make(old: Object | None) -> Object:
+            return apply(
+                resource.schema,
+                old,
+                applied,
+                manager=options.manager,
+                force=options.force,
+                api_version=resource.kind.api_version,
+                subresource=place.subresource,
+                time=self.writer.now(),
+                reset=resource.strategy.reset_fields(place.subresource),
+            )
+
+        return await self._edit(place, Edit(make, owns=True, may_create=True), options)
+
+    async def _edit(self, place: Place, edit: Edit, options: WriteOptions) -> Written:
+        if place.subresource != "scale":
+            return await self.writer.update(place, edit, options)
+        written = await self.writer.update(place, subresources.scaled(place, edit), options)
+        return written._replace(stored=subresources.scale_of(place, written.stored))
+
+    async def delete(self, place: Place, asked: Shared, options: WriteOptions) -> Deleted:
+        """Delete one object; `asked` is a DeleteOptions."""
+        if place.subresource:
+            raise _no_deletion(place)
+        return await self.deleter.delete(place, asked, options)
+
+    async def delete_all(
+        self,
+        resource: Resource,
+        namespace: str,
+        selection: ListOptions,
+        asked: Shared,
+        options: WriteOptions,
+    ) -> Listing:
+        """Delete what is selected; returns the objects as they were."""
+        return await self.deleter.delete_all(resource, namespace, selection, asked, options)
+
+    # -- what admission asks for ----------------------------------------------------------------
+
+    def new_uid(self) -> str:
+        return str(UUID(int=self._chance.getrandbits(128), version=4))
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+        found = self.store.get(Key(NAMESPACES, "", namespace))
+        return (found.value["metadata"].get("labels") or {}) if found else {}
+
+    def _versions_of(self, resource: Resource) -> Iterable[Resource]:
+        return (each for each in self.catalogue if each.key == resource.key)
+
+    async def _convert(self, obj: Shared, resource: Resource) -> Shared:
+        stored = Stored(dict(obj), orjson.dumps(obj), 0)
+        return (await self.versions.read(resource, stored)).value
+
+    def _follow_webhooks(self, change: Change) -> None:
+        self.webhooks.changed(change.new.value, gone=change.gone)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Make what every cluster has, and take up what the store has kept."""
+        for key in _WEBHOOKS:
+            for stored in self.store.select(key):
+                self.webhooks.changed(stored.value)
+            self.store.watch(key, self._follow_webhooks)
+        namespaces = self.catalogue.find("", "v1", "namespaces")
+        assert namespaces
+        for name in _NAMESPACES:
+            place = Place(namespaces, "", name)
+            if self.store.get(place.key) is None:
+                body = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+                await self.writer.create(
+                    place, body, WriteOptions(user=ITSELF, manager="kube-apiserver")
+                )
+
+    async def run(self) -> None:
+        """Tell watches how far they have come, now and then, until cancelled."""
+        while True:
+            await self.clock.sleep(BOOKMARK_PERIOD_S)
+            self.watches.send_bookmarks()
+
+    async def close(self) -> None:
+        self.watches.end_all()
+        await self._caller.close()
+        self.store.close()
+
+
+def patch_types(resource: Resource) -> tuple[str, ...]:
+    """Return the media types of the patches that a kind takes."""
+    strategic = () if resource.custom else (STRATEGIC_PATCH,)
+    return (JSON_PATCH, MERGE_PATCH, *strategic, APPLY_PATCH)
+
+
+def _no_deletion(place: Place) -> Refusal:
+    subject = place.resource.kind_subject("")._replace(kind=place.resource.kind.plural)
+    message = f'delete is not supported on resources of kind "{subject.qualified}"'
+    return Refusal(405, "MethodNotAllowed", message, subject.details())

@@ -1,0 +1,117 @@
+"""
+The documents at fixed paths: discovery, OpenAPI, the version.
+
+They are kept as bytes until the catalogue changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from muster.queue.client.refusal import Refusal, no_such_path, not_implemented
+from muster.queue.sandbox.api.catalogue import Catalogue
+from muster.queue.sandbox.http.discovery import AGGREGATED_TYPE, Discovery
+from muster.queue.sandbox.http.negotiation import JSON, wants_aggregated
+from muster.queue.sandbox.http.openapi import OpenApi
+
+KUBERNETES_VERSION: Final = "v1.36.3"
+"""Whose behaviour the sandbox follows."""
+_MAJOR, _MINOR = KUBERNETES_VERSION.removeprefix("v").split(".")[:2]
+
+_ELSEWHERE: Final = (
+    "admissionregistration.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "resource.k8s.io",
+    "storage.k8s.io",
+)
+"""Groups of a real server of which this one leaves out all or some kinds."""
+
+
+class Documents:
+    """What is found at paths that lead to no objects."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._discovery = Discovery(catalogue)
+        self._open_api = OpenApi(catalogue)
+        self._known: dict[tuple[str, bool], tuple[bytes, str] | None] = {}
+        self._revision = catalogue.revision
+
+    def version(self) -> dict[str, str]:
+        return {
+            "major": _MAJOR,
+            "minor": _MINOR,
+            "gitVersion": f"{KUBERNETES_VERSION}+muster-sandbox",
+            "gitCommit": "",
+            "gitTreeState": "",
+            "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": "",
+            "compiler": "",
+            "platform": "",
+        }
+
+    def find(self, parts: list[str], accept: str) -> tuple[bytes, str] | None:
+        """Return a document and its media type, None where there is none."""
+        if self._revision != self._catalogue.revision:
+            self._known.clear()
+            self._revision = self._catalogue.revision
+        key = ("/".join(parts), wants_aggregated(accept))
+        if key not in self._known:
+            self._known[key] = self._make(parts, aggregated=key[1])
+        return self._known[key]
+
+    def _make(self, parts: list[str], *, aggregated: bool) -> tuple[bytes, str] | None:
+        if aggregated and parts in (["api"], ["apis"]):
+            document = self._discovery.aggregated(core=parts == ["api"])
+            return orjson.dumps(document), AGGREGATED_TYPE
+        found = self._find(parts)
+        return None if found is None else (orjson.dumps(found), JSON)
+
+    def _find(self, parts: list[str]) -> dict[str, Any] | None:
+        match parts:
+            case []:
+                return {"paths": ["/api", "/apis", "/openapi/v3", "/readyz", "/version"]}
+            case ["api"]:
+                return self._discovery.core_versions()
+            case ["apis"]:
+                return self._discovery.group_list()
+            case ["api", version]:
+                return self._discovery.resources("", version)
+            case ["apis", group]:
+                return self._discovery.group(group)
+            case ["apis", group, version]:
+                return self._discovery.resources(group, version)
+            case ["openapi", *rest]:
+                return self._find_open_api(rest)
+            case _:
+                return None
+
+    def _find_open_api(self, parts: list[str]) -> dict[str, Any] | None:
+        match parts:
+            case ["v2"]:
+                raise not_implemented("OpenAPI is served in version 3 only, at /openapi/v3")
+            case ["v3"]:
+                return self._open_api.index()
+            case ["v3", *rest]:
+                return self._open_api.document("/".join(rest))
+            case _:
+                return None
+
+    def unknown(self, parts: list[str]) -> Refusal:
+        """Return the refusal of a path of objects of a kind that isn't served."""
+        group = parts[1] if parts[0] == "apis" else ""
+        if group in _ELSEWHERE and not self._catalogue.serves(group, parts[2]):
+            return not_implemented(
+                f"the sandbox doesn't serve {'/'.join(parts[1:3])}: it has what runs Jobs, and no "
+                "controllers for anything else"
+            )
+        return no_such_path()

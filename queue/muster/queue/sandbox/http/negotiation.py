@@ -1,0 +1,57 @@
+"""In which form a client wants its answer, from its Accept header."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from muster.queue.client.refusal import not_acceptable
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_ANY: Final = ("*/*", "application/*", "")
+_META: Final = "meta.k8s.io"
+
+Shape = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
+
+
+class Form(NamedTuple):
+    """How an answer is written."""
+
+    shape: Shape = ""
+    """"" for the objects themselves."""
+    yaml: bool = False
+
+
+PLAIN: Final = Form()
+
+
+@lru_cache(maxsize=256)
+def form_of(accept: str) -> Form:
+    """Return the first form of an Accept header that there is; raises Refusal 406."""
+    for offer in accept.split(","):
+        media_type, *parameters = (part.strip() for part in offer.split(";"))
+        if media_type not in {JSON, YAML, *_ANY}:
+            continue
+        named = dict(parameter.partition("=")[::2] for parameter in parameters)
+        shape = named.get("as", "")
+        if not shape:
+            return Form(yaml=media_type == YAML)
+        if (
+            named.get("g") == _META
+            and named.get("v") == "v1"
+            and shape
+            in {
+                "Table",
+                "PartialObjectMetadata",
+                "PartialObjectMetadataList",
+            }
+        ):
+            return Form(shape, yaml=media_type == YAML)  # type: ignore[arg-type]
+    raise not_acceptable((JSON, YAML))
+
+
+def wants_aggregated(accept: str) -> bool:
+    """Say whether a client asks for all groups in one discovery document."""
+    return "as=APIGroupDiscoveryList" in accept and "v=v2" in accept
