@@ -11,22 +11,20 @@ another, in the order in which they changed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from muster.queue.api.timestamps import format_second
 from muster.queue.client.refusal import Refusal
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api.catalogue import Catalogue
-from muster.queue.sandbox.api.conversion import Converter
-from muster.queue.sandbox.api.https import Caller
 from muster.queue.sandbox.api.names import (
     ESTABLISHED,
     Condition,
     settled_status,
     with_conditions,
 )
-from muster.queue.sandbox.api.versions import Versions
+from muster.queue.sandbox.api.versions import Convert, Versions
 from muster.queue.sandbox.kinds.custom import (
     custom_resources,
     served_versions,
@@ -35,7 +33,7 @@ from muster.queue.sandbox.kinds.custom import (
 )
 from muster.queue.sandbox.kinds.definitions import FINALIZER, TERMINATING, is_true
 from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
-from muster.queue.sandbox.store.memory import Change, Store
+from muster.queue.sandbox.store.memory import Change, Key, Store
 
 KEY: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
@@ -82,19 +80,20 @@ class Definitions:
         catalogue: Catalogue,
         versions: Versions,
         hands: Hands,
-        *,
-        caller: Caller,
+        converter: Callable[[Shared, Sequence[Resource]], Convert],
         clock: Clock,
-        new_uid: Callable[[], str],
     ) -> None:
-        """Serve what the store holds already, and follow it from now on."""
+        """
+        Serve what the store holds already, and follow it from now on.
+
+        `converter` returns what converts the objects of a definition between all its versions.
+        """
         self._store = store
         self._catalogue = catalogue
         self._versions = versions
         self._hands = hands
-        self._caller = caller
+        self._converter = converter
         self._clock = clock
-        self._new_uid = new_uid
         self._served: dict[str, _Served] = {}
         self._changed: dict[str, None] = {}
         self._emptying: dict[str, Callable[[], None]] = {}
@@ -147,8 +146,7 @@ class Definitions:
         (storage,) = [each for each in every if each.kind.version == name]
         self._served[key] = _Served(made_of, every)
         self._catalogue.replace(key, served, storage)
-        converter = Converter(definition, every, self._caller, self._new_uid)
-        self._versions.convert_by(key, converter.convert)
+        self._versions.convert_by(key, self._converter(definition, every))
         if before:
             versions = {each.kind.version for each in served}
             for each in before.resources:
@@ -190,14 +188,8 @@ class Definitions:
                     self._look_at(name)
 
     def _find(self, name: str) -> Shared | None:
-        return next(
-            (
-                stored.value
-                for stored in self._store.select(KEY)
-                if stored.value["metadata"]["name"] == name
-            ),
-            None,
-        )
+        stored = self._store.get(Key(KEY, "", name))
+        return stored.value if stored else None
 
     async def _settle(self, name: str) -> None:
         definition = self._find(name)
@@ -221,11 +213,11 @@ class Definitions:
         served = self._served.get(name)
         if served and name not in self._emptying:
             await self._hands.update(name, self._setting(_IN_PROGRESS))
-            # From here on every object that goes is a reason to look whether it was the last.
-            self._emptying[name] = self._store.watch(name, lambda _: self._look_at(name))
             storage = self._catalogue.storage(name)
             assert storage, "it is served"
             await self._hands.delete_all(storage)
+            # From here on every object that goes is a reason to look whether it was the last.
+            self._emptying[name] = self._store.watch(name, lambda _: self._look_at(name))
         if self._store.count(name):
             return
         told = self._setting(_COMPLETED if served else _NEVER)

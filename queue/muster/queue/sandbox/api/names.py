@@ -96,10 +96,10 @@ def _accepted(
     return accepted, told
 
 
-def _taken(definitions: Iterable[Shared]) -> tuple[dict[str, None], dict[str, None]]:
+def _taken(definitions: Iterable[Shared]) -> tuple[dict[Any, None], dict[Any, None]]:
     """Return the names of resources and of kinds that were accepted."""
-    resources: dict[str, None] = {}
-    kinds: dict[str, None] = {}
+    resources: dict[Any, None] = {}
+    kinds: dict[Any, None] = {}
     for definition in definitions:
         names = (definition.get("status") or {}).get("acceptedNames") or {}
         short_names = names.get("shortNames") or ()
@@ -109,7 +109,7 @@ def _taken(definitions: Iterable[Shared]) -> tuple[dict[str, None], dict[str, No
 
 
 def _claim(
-    accepted: dict[str, Any], wanted: Shared, name: str, taken: Mapping[str, None]
+    accepted: dict[str, Any], wanted: Shared, name: str, taken: Mapping[Any, None]
 ) -> tuple[str, str] | None:
     """Take a name if it is free; returns reason and message if it isn't."""
     value = wanted.get(name, "")
@@ -121,7 +121,7 @@ def _claim(
 
 
 def _claim_short_names(
-    accepted: dict[str, Any], wanted: Shared, taken: Mapping[str, None]
+    accepted: dict[str, Any], wanted: Shared, taken: Mapping[Any, None]
 ) -> tuple[str, str] | None:
     own = accepted.get("shortNames") or ()
     names = [name for name in wanted.get("shortNames") or () if name not in own and name in taken]

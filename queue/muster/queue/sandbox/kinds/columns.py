@@ -1,4 +1,4 @@
-"""The columns that a definition of a kind gives to kubectl, and the fields it lets selectors name."""
+"""What a definition says of showing objects in columns, and of selecting them by their fields."""
 
 from __future__ import annotations
 
