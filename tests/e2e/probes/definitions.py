@@ -1,8 +1,10 @@
 """Definitions of kinds to probe, each with names of its own, and objects of those kinds."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
-from tests.e2e.api import collection
+from tests.e2e.api import Api, collection
 from tests.e2e.probes.probe import Probe, eventually, is_code
 from tests.queue.api.manifests import Manifest, changed
 
@@ -84,6 +86,20 @@ def define(probe: Probe, definition: Manifest) -> Manifest:
     things = collection(a_thing(probe, definition))
     eventually(lambda: probe.api.request("GET", things), is_code(200))
     return probe.get(definition)
+
+
+@contextmanager
+def defined(
+    api: Api,
+    namespace: str,
+    spec: Manifest,
+    changes: Manifest | None = None,
+    **version: Any,
+) -> Iterator[Manifest]:
+    """A definition for several tests."""
+    probe = Probe(api, namespace)
+    yield define(probe, a_definition(probe, spec, changes, **version))
+    probe.clean_up()
 
 
 def a_thing(
