@@ -33,6 +33,8 @@ from muster.queue.sandbox.kinds.custom import (
 )
 from muster.queue.sandbox.kinds.definitions import FINALIZER, TERMINATING, is_true
 from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.schema.defaulting import fill_defaults
+from muster.queue.sandbox.schema.pruning import prune
 from muster.queue.sandbox.store.memory import Change, Key, Store
 
 KEY: Final = "customresourcedefinitions.apiextensions.k8s.io"
@@ -147,11 +149,26 @@ class Definitions:
         self._served[key] = _Served(made_of, every)
         self._catalogue.replace(key, served, storage)
         self._versions.convert_by(key, self._converter(definition, every))
+        if not before or before.made_of[0] != definition["spec"]:
+            self._restate(key, every)
         if before:
             versions = {each.kind.version for each in served}
             for each in before.resources:
                 if each.kind.version not in versions:
                     self._hands.unserved(each)
+
+    def _restate(self, key: str, resources: Sequence[Resource]) -> None:
+        """Let stored objects be what their schemas now say: without fields, and with defaults."""
+        schemas = {each.kind.api_version: each.schema for each in resources}
+        for stored in [*self._store.select(key)]:
+            obj = stored.private()
+            schema = schemas[obj["apiVersion"]]
+            prune(schema, obj)
+            fill_defaults(schema, obj)
+            if obj != stored.value:
+                metadata = obj["metadata"]
+                place = Key(key, metadata.get("namespace", ""), metadata["name"])
+                self._store.restate(place, obj, stored)
 
     def _drop(self, definition: Shared) -> None:
         key = definition["metadata"]["name"]

@@ -230,6 +230,14 @@ class Store:
         self._tell(collection, Change(key, seen, last, gone=True))
         return last
 
+    def restate(self, key: Key, value: dict[str, Any], seen: Stored) -> None:
+        """
+        Have an object told in another form from now on, as its kind is described differently.
+
+        That is no change of it: it keeps its revision, and no watcher is called.
+        """
+        self._of(key.resource).put(key[1:], Stored(value, orjson.dumps(value), seen.revision))
+
     def _encode(self, value: dict[str, Any]) -> Stored:
         revision = self.revision + 1
         value["metadata"]["resourceVersion"] = str(revision)
