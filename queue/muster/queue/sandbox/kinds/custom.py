@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from muster.queue.client.kinds import Kind
@@ -16,7 +17,7 @@ from muster.queue.client.refusal import FieldError, Subject, forbidden, invalid_
 from muster.queue.sandbox.kinds.columns import printer_columns, selectable_fields
 from muster.queue.sandbox.kinds.definitions import TERMINATING, is_true
 from muster.queue.sandbox.kinds.names import label_key
-from muster.queue.sandbox.kinds.published import schema_name
+from muster.queue.sandbox.kinds.published import published_schema, schema_name
 from muster.queue.sandbox.kinds.resource import (
     Object,
     Path,
@@ -110,6 +111,7 @@ def _resource(definition: Shared, version: Shared, names: Shared) -> Resource:
         selectable=selectable_fields(version),
         scale=scale,
         schema_name=schema_name(group, name, names["kind"]),
+        published=partial(published_schema, definition, name),
         custom=True,
         warning=_deprecation(spec, version),
         description=raw.get("description") or "",
