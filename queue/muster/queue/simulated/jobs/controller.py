@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from muster.queue.client.informer import Change, Informer, Key
 from muster.queue.client.kinds import JOB, POD
@@ -19,7 +19,6 @@ from muster.queue.client.refusal import Refusal
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.events import Recorder, Subject
-from muster.queue.simulated.finalizers import without_finalizer
 from muster.queue.simulated.jobs import pods as pod_facts
 from muster.queue.simulated.jobs.accounting import Account, Outcome, account, written
 from muster.queue.simulated.jobs.assessment import Assessment, assess
@@ -27,6 +26,7 @@ from muster.queue.simulated.jobs.backoff import NO_BACKOFF, Backoff
 from muster.queue.simulated.jobs.conditions import finish_condition
 from muster.queue.simulated.jobs.planning import NewPod, PodChanges, plan_pods
 from muster.queue.simulated.jobs.templates import pod_manifest
+from muster.queue.simulated.revising import without_finalizer
 
 DEFAULT_MANAGER: Final = "kubernetes.io/job-controller"
 COMPONENT: Final = "job-controller"
@@ -38,9 +38,9 @@ _SEEN_MAX_S: Final = 5.0
 """How long to wait for the mirrors to show what was written."""
 _SLOW_START: Final = 1
 """Pods created at first; twice as many after each success."""
+_RETRY_FIRST_S: Final = 1.0
+_RETRY_LONGEST_S: Final = 60.0
 _US: Final = 1_000_000
-
-_Failure: TypeAlias = Refusal | Disconnected
 
 
 @dataclass(slots=True)
@@ -55,6 +55,8 @@ class _Memory:
     """The highest resourceVersion that writing its pods led to."""
     deleted: set[str] = field(default_factory=set)
     """Uids of pods that were deleted and have not been seen so."""
+    failures: int = 0
+    """Times in a row that pods could not be created or deleted."""
     until_us: int = 0
     """When to go on although the mirrors do not show all this."""
 
@@ -177,8 +179,10 @@ class JobController:
         await self._write(memory, assessment, result)
         if changes.again_us is not None:
             self._queue.add_after(key, (changes.again_us - self._clock.now_us()) / _US)
+        memory.failures = memory.failures + 1 if failures else 0
         if failures:
-            raise failures[0]
+            delay_s = min(_RETRY_FIRST_S * 2 ** (memory.failures - 1), _RETRY_LONGEST_S)
+            self._queue.add_after(key, delay_s)
 
     def _shows(self, memory: _Memory, job: Manifest, pods: Iterable[Manifest]) -> bool:
         """Whether the mirrors show what was written."""
@@ -191,48 +195,43 @@ class JobController:
 
     async def _change(
         self, memory: _Memory, job: Manifest, changes: PodChanges
-    ) -> tuple[Outcome, list[_Failure]]:
-        """Create and delete pods; return what was done and what failed."""
-        failures: list[_Failure] = []
-        created = 0
+    ) -> tuple[Outcome, int]:
+        """Create and delete pods; return what was done and how much failed."""
+        failures = created = 0
         left: Sequence[NewPod] = changes.create
         batch = _SLOW_START
         # If a first pod is refused the others most likely would be: don't even ask.
         while left and not failures:
             now, left = left[:batch], left[batch:]
             batch *= 2
-            for answer in await asyncio.gather(*(self._create(memory, job, new) for new in now)):
-                if answer is None:
-                    created += 1
-                else:
-                    failures.append(answer)
+            answers = await asyncio.gather(*(self._create(memory, job, new) for new in now))
+            created += sum(answers)
+            failures += len(answers) - sum(answers)
         deletions = (
             self._delete(memory, job, pod, keep_finalizer=changes.keep_finalizers)
             for pod in changes.delete
         )
-        deleted = []
-        for pod, answer in zip(changes.delete, await asyncio.gather(*deletions), strict=True):
-            if answer is None:
-                deleted.append(pod)
-            else:
-                failures.append(answer)
-        return Outcome(created, deleted), failures
+        answers = await asyncio.gather(*deletions)
+        deleted = [pod for pod, done in zip(changes.delete, answers, strict=True) if done]
+        return Outcome(created, deleted), failures + len(answers) - len(deleted)
 
-    async def _create(self, memory: _Memory, job: Manifest, new: NewPod) -> _Failure | None:
+    async def _create(self, memory: _Memory, job: Manifest, new: NewPod) -> bool:
+        """Create a pod; return whether that was done."""
         namespace = job["metadata"]["namespace"]
         try:
             pod = await self._client.create(POD, pod_manifest(job, new), namespace)
         except (Refusal, Disconnected) as error:
             if not _is_namespace_ending(error):
                 self._tell(job, "Warning", "FailedCreate", f"Error creating: {error}")
-            return error
+            return False
         memory.pod_version = max(memory.pod_version, _version(pod))
         self._tell(job, "Normal", "SuccessfulCreate", f"Created pod: {pod_facts.name(pod)}")
-        return None
+        return True
 
     async def _delete(
         self, memory: _Memory, job: Manifest, pod: Manifest, *, keep_finalizer: bool
-    ) -> _Failure | None:
+    ) -> bool:
+        """Delete a pod; return whether it is gone or going."""
         name, namespace = pod_facts.name(pod), pod["metadata"]["namespace"]
         memory.deleted.add(pod_facts.uid(pod))
         options = {"preconditions": {"uid": pod_facts.uid(pod)}}
@@ -242,12 +241,12 @@ class JobController:
             await self._client.delete(POD, name, namespace, options=options)
         except (Refusal, Disconnected) as error:
             if isinstance(error, Refusal) and error.reason == "NotFound":
-                return None
+                return True
             memory.deleted.discard(pod_facts.uid(pod))
             self._tell(job, "Warning", "FailedDelete", f"Error deleting: {error}")
-            return error
+            return False
         self._tell(job, "Normal", "SuccessfulDelete", f"Deleted pod: {name}")
-        return None
+        return True
 
     async def _write(self, memory: _Memory, assessment: Assessment, result: Account) -> None:
         """Write down how pods ended, let them go, and turn them into numbers, in this order."""
@@ -304,7 +303,7 @@ def _other_controller(pod: Manifest | None) -> Manifest | None:
     return None
 
 
-def _is_namespace_ending(error: _Failure) -> bool:
+def _is_namespace_ending(error: Refusal | Disconnected) -> bool:
     return isinstance(error, Refusal) and any(
         cause.get("reason") == "NamespaceTerminating" for cause in error.causes
     )
