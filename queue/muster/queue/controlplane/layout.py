@@ -13,7 +13,9 @@ import secrets
 import socket
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from muster.queue.client.kubeconfig import kubeconfig
 
 HOST: Final = "127.0.0.1"
 
@@ -82,29 +84,20 @@ class Layout:
         self._write("audit-policy.json", json.dumps(_AUDIT_POLICY))
         for user in (_CONTROLLER_MANAGER, _SCHEDULER):
             authority = {"certificate-authority": str(self.certificate)}
-            self._write(_file_of(user), json.dumps(self._kubeconfig(user, authority)))
+            self._write(_file_of(user), kubeconfig(self.url, self.tokens[user], authority))
 
     def write_kubeconfig(self) -> None:
         """Write the admin's, which holds all that it takes, once there is a certificate."""
         authority = base64.b64encode(self.certificate.read_bytes()).decode()
-        content = self._kubeconfig(ADMIN, {"certificate-authority-data": authority})
-        self._write(self.kubeconfig.name, json.dumps(content, indent=2))
+        content = kubeconfig(
+            self.url, self.tokens[ADMIN], {"certificate-authority-data": authority}
+        )
+        self._write(self.kubeconfig.name, content)
 
     def _write(self, name: str, content: str) -> None:
         path = self.directory / name
         path.touch(mode=0o600)
         path.write_text(content, encoding="utf-8")
-
-    def _kubeconfig(self, user: str, authority: dict[str, str]) -> dict[str, Any]:
-        name = "muster"
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": name, "cluster": {"server": self.url, **authority}}],
-            "users": [{"name": user, "user": {"token": self.tokens[user]}}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
-            "current-context": name,
-        }
 
     @property
     def flags(self) -> dict[str, tuple[str, ...]]:

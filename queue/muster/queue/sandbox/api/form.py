@@ -14,7 +14,7 @@ from muster.queue.client.refusal import (
     invalid,
     invalid_value,
 )
-from muster.queue.sandbox.kinds.resource import Resource, Shared
+from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
 from muster.queue.sandbox.store.memory import Key, Stored
 
 MODIFIED = (
@@ -38,6 +38,14 @@ class Place(NamedTuple):
     @property
     def subject(self) -> Subject:
         return self.resource.subject(self.name)
+
+
+def formed(resource: Resource, obj: Object) -> Object:
+    """Return an object that says first what it is, as all stored ones do; raises Refusal."""
+    check_kind(resource, obj)
+    kind = resource.kind
+    head = {"kind": kind.kind, "apiVersion": kind.api_version}
+    return head | {name: value for name, value in obj.items() if name not in head}
 
 
 def check_kind(resource: Resource, obj: Shared) -> None:

@@ -6,13 +6,15 @@ It puts the parts together and decides which of them a request goes to; what the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Final
 from uuid import UUID
 
 import orjson
 
+from muster.queue.client.kinds import CRD
 from muster.queue.client.refusal import (
     Refusal,
     bad_request,
@@ -23,12 +25,14 @@ from muster.queue.clock import Clock
 from muster.queue.sandbox.api import subresources
 from muster.queue.sandbox.api.attributes import User
 from muster.queue.sandbox.api.catalogue import Catalogue
+from muster.queue.sandbox.api.conversion import Converter
+from muster.queue.sandbox.api.definitions import Definitions, Hands
 from muster.queue.sandbox.api.deleting import Deleted, Deleter
 from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.https import Caller
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.reading import Listing, ListOptions, Reader
-from muster.queue.sandbox.api.versions import Versions
+from muster.queue.sandbox.api.versions import Convert, Versions
 from muster.queue.sandbox.api.watching import Watch, Watches, WatchOptions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.api.writing import NAMESPACES, Edit, Writer, Written
@@ -45,7 +49,9 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 BOOKMARK_PERIOD_S: Final = 60.0
-ITSELF: Final = User("system:apiserver", ("system:masters",))
+_OWN_WRITES: Final = WriteOptions(
+    user=User("system:apiserver", ("system:masters",)), manager="kube-apiserver"
+)
 _WEBHOOKS: Final = (
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
@@ -74,6 +80,10 @@ class ApiServer:
         self.writer = Writer(self.store, self.versions, self.webhooks, clock, chance)
         self.deleter = Deleter(self.store, self.reader, self.versions, self.webhooks, clock)
         self.watches = Watches(self.store, self.versions)
+        hands = Hands(self._update_definition, self._delete_all_of, self.watches.end_of)
+        self._definitions = Definitions(
+            self.store, self.catalogue, self.versions, hands, self._converter, clock
+        )
 
     # -- reads ---------------------------------------------------------------------------------
 
@@ -182,6 +192,25 @@ class ApiServer:
         """Delete what is selected; returns the objects as they were."""
         return await self.deleter.delete_all(resource, namespace, selection, asked, options)
 
+    # -- what definitions need -----------------------------------------------------------------
+
+    async def _update_definition(self, name: str, change: Callable[[Object], None]) -> None:
+        resource = self.catalogue.of(CRD)
+
+        def make(definition: Object | None) -> Object:
+            assert definition is not None
+            change(definition)
+            return definition
+
+        place = Place(resource, "", name, "status")
+        await self.writer.update(place, Edit(make, trusted=True), _OWN_WRITES)
+
+    async def _delete_all_of(self, resource: Resource) -> None:
+        await self.deleter.delete_all(resource, "", ListOptions(), {}, _OWN_WRITES)
+
+    def _converter(self, definition: Shared, resources: Sequence[Resource]) -> Convert:
+        return Converter(definition, resources, self._caller, self.new_uid).convert
+
     # -- what admission asks for ----------------------------------------------------------------
 
     def new_uid(self) -> str:
@@ -215,12 +244,15 @@ class ApiServer:
             place = Place(namespaces, "", name)
             if self.store.get(place.key) is None:
                 body = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
-                await self.writer.create(
-                    place, body, WriteOptions(user=ITSELF, manager="kube-apiserver")
-                )
+                await self.writer.create(place, body, _OWN_WRITES)
 
     async def run(self) -> None:
-        """Tell watches how far they have come, now and then, until cancelled."""
+        """Do what is not done within a request, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._definitions.run())
+            tasks.create_task(self._send_bookmarks())
+
+    async def _send_bookmarks(self) -> None:
         while True:
             await self.clock.sleep(BOOKMARK_PERIOD_S)
             self.watches.send_bookmarks()

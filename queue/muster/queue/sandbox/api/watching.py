@@ -207,10 +207,14 @@ class Watches:
         watch.close()
         self._open.pop(watch, None)
 
-    def end_all(self, key: str | None = None) -> None:
-        """End all, or those of a resource that is no longer served."""
+    def end_all(self) -> None:
         for watch in [*self._open]:
-            if key is None or watch.resource.key == key:
+            self.stop(watch)
+
+    def end_of(self, resource: Resource) -> None:
+        """End those of a version that is no longer served."""
+        for watch in [*self._open]:
+            if watch.resource.kind == resource.kind:
                 self.stop(watch)
 
     async def read(self, watch: Watch, events: list[Event]) -> list[Event]:

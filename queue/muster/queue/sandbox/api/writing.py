@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
-from muster.queue.sandbox.kinds.plugins import admit
 
 from muster.queue.api.timestamps import format_second
 from muster.queue.client.refusal import (
@@ -34,11 +33,12 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api.attributes import Attributes, Operation
-from muster.queue.sandbox.api.form import MODIFIED, Place, check_kind, check_place, check_state
+from muster.queue.sandbox.api.form import MODIFIED, Place, check_place, check_state, formed
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.kinds.metadata import metadata_errors, metadata_update_errors
+from muster.queue.sandbox.kinds.plugins import admit
 from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
 from muster.queue.sandbox.ownership.managers import keep_times, record_update
 from muster.queue.sandbox.schema.decoding import DecodingError
@@ -116,7 +116,7 @@ class Writer:
     async def create(self, place: Place, body: Object, options: WriteOptions) -> Written:
         """Store a new object; raises Refusal."""
         course = _Course(place, options, self.now())
-        check_kind(place.resource, body)
+        body = formed(place.resource, body)
         check_place(place, body)
         self._clean(course, body)
         return await self._create(course, body, owned=False)
@@ -147,8 +147,7 @@ class Writer:
     async def _create_by(self, place: Place, edit: Edit, options: WriteOptions) -> Written:
         """Create what an edit makes of nothing."""
         course = _Course(place, options, self.now())
-        new = edit.make(None)
-        check_kind(place.resource, new)
+        new = formed(place.resource, edit.make(None))
         check_place(place, new)
         if uid := new["metadata"].get("uid"):
             raise conflict(
@@ -224,7 +223,7 @@ class Writer:
         self, course: _Course, new: Object, old: Stored, seen: Stored, edit: Edit
     ) -> Written:
         place, resource, before = course.place, course.resource, old.value
-        check_kind(resource, new)
+        new = formed(resource, new)
         check_place(place, new)
         check_state(place, new, old, needs_revision=edit.needs_revision)
         self._clean(course, new)
@@ -232,6 +231,7 @@ class Writer:
         _keep(new["metadata"], before["metadata"])
         if not edit.owns:
             self._record(course, before, new)
+        admit(resource, new, self._look_up, self._list, before)
         attributes = self._attributes(course, "UPDATE", new, before)
         new = await self._mutate(course, attributes)
         resource.strategy.prepare_update(new, before, place.subresource, course.now)

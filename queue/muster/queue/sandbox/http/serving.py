@@ -6,12 +6,30 @@ import asyncio
 import ssl
 from typing import Final
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
+from aiohttp.web_protocol import RequestHandler
 
 from muster.queue.sandbox.http.handler import BODY_BYTES_MAX, Handler
 
 HOST: Final = "127.0.0.1"
 _GRACE_S: Final = 1.0
+_KEPT_S: Final = 600.0
+"""How long an idle connection is kept."""
+
+
+def _request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: RequestHandler,
+    writer: AbstractStreamWriter,
+    task: asyncio.Task[None],
+) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(
+        message, payload, protocol, writer, task, loop, client_max_size=BODY_BYTES_MAX
+    )
 
 
 class Listener:
@@ -26,9 +44,9 @@ class Listener:
         """Listen on a port, 0 for a free one. Raises OSError when it is taken."""
         server = web.Server(
             self._handler,
-            client_max_size=BODY_BYTES_MAX,
+            request_factory=_request,
             handler_cancellation=True,
-            keepalive_timeout=600,
+            keepalive_timeout=_KEPT_S,
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=_GRACE_S)
         await self._runner.setup()
