@@ -1,0 +1,1 @@
+"""Tests of what is known of kinds, built in or defined."""
