@@ -24,8 +24,11 @@ from muster.queue.client.kinds import (
     Kind,
 )
 from muster.queue.sandbox.kinds import fields
-from muster.queue.sandbox.kinds.resource import Resource, Strategy
+from muster.queue.sandbox.kinds.limits import LimitRangeStrategy
+from muster.queue.sandbox.kinds.pods import PodStrategy, PodTemplateStrategy
+from muster.queue.sandbox.kinds.resource import Resource
 from muster.queue.sandbox.kinds.schemas import schema
+from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
 _API: Final = "io.k8s.api"
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -49,6 +52,7 @@ def _core() -> tuple[Resource, ...]:
         _resource(
             Kind("", "v1", "LimitRange", "limitranges", namespaced=True),
             f"{_API}.core.v1.LimitRange",
+            strategy=LimitRangeStrategy(),
             short_names=("limits",),
         ),
         _resource(
@@ -68,6 +72,7 @@ def _core() -> tuple[Resource, ...]:
         _resource(
             POD,
             f"{_API}.core.v1.Pod",
+            strategy=PodStrategy(),
             short_names=("po",),
             categories=("all",),
             subresources=("binding", "eviction", "status"),
@@ -76,6 +81,7 @@ def _core() -> tuple[Resource, ...]:
         _resource(
             Kind("", "v1", "PodTemplate", "podtemplates", namespaced=True),
             f"{_API}.core.v1.PodTemplate",
+            strategy=PodTemplateStrategy(),
         ),
         _resource(
             Kind("", "v1", "Secret", "secrets", namespaced=True),
@@ -153,7 +159,7 @@ def _extensions() -> tuple[Resource, ...]:
 
 
 def _resource(kind: Kind, schema_name: str, **facts: Any) -> Resource:
-    facts.setdefault("strategy", Strategy())
+    facts.setdefault("strategy", BuiltInStrategy(schema_name))
     return Resource(
         kind=kind,
         singular=kind.kind.lower(),

@@ -1,0 +1,85 @@
+"""
+What the strategies of built-in kinds have in common.
+
+An object comes into form first, as a server in Go would give it back; then its kind fills what may
+be left out. Kinds with a status keep it apart: a write of the object leaves it alone, and a write
+of the status leaves the rest alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from muster.queue.sandbox.kinds.canonical import canonicalize
+from muster.queue.sandbox.kinds.resource import Object, Path, Shared, Strategy
+
+
+class BuiltInStrategy(Strategy):
+    """Of a kind without a status, and by itself of one that nothing is special about."""
+
+    generation = False
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+
+    def default(self, obj: Object) -> None:
+        canonicalize(obj, self._component)
+        self.fill(obj)
+
+    def fill(self, obj: Object) -> None:
+        """Fill what may be left out of an object in canonical form."""
+
+
+class CountedStrategy(BuiltInStrategy):
+    """Of a kind whose metadata.generation is 1 and stays so, unless `generation` is set."""
+
+    def prepare_create(self, obj: Object, now: str) -> None:
+        obj["metadata"]["generation"] = 1
+
+
+class StatusStrategy(BuiltInStrategy):
+    """Of a kind with a `status` sub-resource."""
+
+    def prepare_create(self, obj: Object, now: str) -> None:
+        obj["status"] = self.new_status(obj)
+
+    def new_status(self, obj: Shared) -> Object:
+        """Return the status of a new object."""
+        return {}
+
+    def prepare_update(self, obj: Object, old: Shared, subresource: str, now: str) -> None:
+        put_back(obj, old, "spec" if subresource == "status" else "status")
+
+    def reset_fields(self, subresource: str) -> Sequence[Path]:
+        return (("spec",),) if subresource == "status" else (("status",),)
+
+
+def put_back(obj: Object, old: Shared, name: str) -> None:
+    """Make one field of an object what it was."""
+    if name in old:
+        obj[name] = old[name]
+    else:
+        obj.pop(name, None)
+
+
+def entries(obj: Shared, *path: str) -> Sequence[Any]:
+    """Return the list at a path, empty where there is none."""
+    found: Any = obj
+    for name in path:
+        found = found.get(name)
+        if not found:
+            return ()
+    result: Sequence[Any] = found
+    return result
+
+
+def part(obj: Shared, *path: str) -> Shared:
+    """Return the mapping at a path, empty where there is none."""
+    found: Any = obj
+    for name in path:
+        found = found.get(name)
+        if not found:
+            return {}
+    result: Shared = found
+    return result
