@@ -28,6 +28,7 @@ COMMANDS: Final = {
         "muster.queue.cli.lint", "Warn of what is legal in manifests, but surely not meant."
     ),
     "plan": Lazy("muster.queue.cli.plan", "Show what would be decided about manifests now."),
+    "sandbox": Lazy("muster.queue.cli.sandbox", "Run a small Kubernetes cluster on this machine."),
     "simulate": Lazy(
         "muster.queue.cli.simulate", "Play jobs on a virtual clock and tell what happens."
     ),

@@ -12,16 +12,19 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from muster.queue.client.refusal import bad_request
+from muster.queue.sandbox.kinds.names import label_key, label_value
 from muster.queue.sandbox.kinds.resource import Resource, Shared
 
 Test = Callable[[Shared], bool]
 """Says whether an object is selected."""
 
 _TOKEN: Final = re.compile(r"\s*(==|!=|=|<|>|!|\(|\)|,|[^\s=!<>(),]+)")
-_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_WORDS: Final = {"=", "==", "!=", "in", "notin", "<", ">"}
+_SIGNS: Final = frozenset(("==", "!=", "=", "<", ">", "!", "(", ")", ",", ""))
+_OPERATOR_NAMES: Final = "in, notin, =, ==, !=, gt, lt"
+_KEY_RULE: Final = (
+    "a valid label key must consist of alphanumeric characters, '-', '_' or '.', with an optional "
+    "DNS subdomain prefix and '/'"
+)
 
 
 class Requirement(NamedTuple):
@@ -59,93 +62,111 @@ def _compares(value: str | None, operator: str, bound: str) -> bool:
 def parse_labels(text: str) -> tuple[Requirement, ...]:
     """Read a label selector; raises Refusal 400."""
     try:
-        return tuple(_requirements(_tokens(text)))
+        return tuple(_LabelParser(text).requirements())
     except ValueError as error:
         raise bad_request(f"unable to parse requirement: {error}") from None
 
 
-def _tokens(text: str) -> list[str]:
-    tokens: list[str] = []
-    position = 0
-    text = text.rstrip()
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        assert found, "every character is one of the token's"
-        tokens.append(found[1])
-        position = found.end()
-    return [*tokens, ""]
+class _LabelParser:
+    """Reads one label selector; raises ValueError."""
 
+    def __init__(self, text: str) -> None:
+        self._tokens = [*_TOKEN.findall(text), ""]
+        self._next = 0
 
-def _requirements(tokens: list[str]) -> Iterator[Requirement]:
-    rest = iter(tokens)
-    token = next(rest)
-    while token:
-        if token == "!":  # noqa: S105 - not that kind
-            yield Requirement(_key(next(rest)), "absent")
-            token = next(rest)
-        else:
-            key, token = _key(token), next(rest)
-            if token in _WORDS:
-                requirement, token = _compared(key, token, rest)
-                yield requirement
-            else:
-                yield Requirement(key, "exists")
-        if token not in {"", ","}:
-            raise ValueError(f"found '{token}', expected: ',' or 'end of string'")
-        if token:
-            token = next(rest)
+    def _take(self) -> str:
+        token: str = self._tokens[self._next]
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        return token
+
+    def _peek(self) -> str:
+        token: str = self._tokens[self._next]
+        return token
+
+    def requirements(self) -> Iterator[Requirement]:
+        if not self._peek():
+            return
+        while True:
+            yield self._requirement()
+            token = self._take()
             if not token:
+                return
+            if token != ",":  # noqa: S105 - not that kind
+                raise ValueError(f"found '{token}', expected: ',' or 'end of string'")
+            if not self._peek():
                 raise ValueError("found '', expected: identifier after ','")
 
+    def _requirement(self) -> Requirement:
+        if self._peek() == "!":
+            self._take()
+            return Requirement(self._key(), "absent")
+        key = self._key("!, identifier, or 'end of string'")
+        match self._peek():
+            case "," | "":
+                return Requirement(key, "exists")
+            case "in" | "notin" as operator:
+                self._take()
+                return Requirement(key, operator, self._listed())
+            case "=" | "==" | "!=":
+                operator = "notin" if self._take() == "!=" else "in"
+                return Requirement(key, operator, (self._exact(),))
+            case "<" | ">" as operator:
+                self._take()
+                return Requirement(key, operator, (self._number(),))
+            case token:
+                raise ValueError(f"found '{token}', expected: {_OPERATOR_NAMES}")
 
-def _compared(key: str, word: str, rest: Iterator[str]) -> tuple[Requirement, str]:
-    """Read what comes after a key and an operator; returns the next token, too."""
-    token = next(rest)
-    if word in {"in", "notin"}:
-        if token != "(":  # noqa: S105
-            raise ValueError(f"found '{token}', expected: '('")
-        values, token = _listed(rest)
-        return Requirement(key, word, values), token
-    if word in {"<", ">"}:
+    def _key(self, expected: str = "identifier") -> str:
+        token = self._take()
+        if token in _SIGNS:
+            raise ValueError(f"found '{token}', expected: {expected}")
+        for detail in label_key(token):
+            raise ValueError(f'key: Invalid value: "{token}": {_KEY_RULE}: {detail}')
+        return token
+
+    def _exact(self) -> str:
+        token = self._peek()
+        if token in {"", ","}:
+            return ""
+        self._take()
+        if token in _SIGNS:
+            raise ValueError(f"found '{token}', expected: identifier")
+        return self._checked(token)
+
+    def _number(self) -> str:
+        token = self._take()
+        if token in _SIGNS:
+            raise ValueError(f"found '{token}', expected: identifier")
         if not re.fullmatch(r"-?\d+", token):
-            raise ValueError(f'values[0][{key}]: Invalid value: "{token}": must be an integer')
-        return Requirement(key, word, (token,)), next(rest)
-    value, token = ("", token) if token in {"", ","} else (_value(key, token), next(rest))
-    return Requirement(key, "notin" if word == "!=" else "in", (value,)), token
+            raise ValueError(
+                f"values[0]: Invalid value: \"{token}\": for 'Gt', 'Lt' operators, the value must "
+                "be an integer"
+            )
+        return token
 
+    def _listed(self) -> tuple[str, ...]:
+        token = self._take()
+        if token != "(":  # noqa: S105
+            raise ValueError(f"found '{token}' expected: '('")
+        values: dict[str, None] = {}
+        value = ""
+        while True:
+            token = self._take()
+            match token:
+                case ",":
+                    values[value], value = None, ""
+                case ")":
+                    return (*values, value)
+                case _ if token in _SIGNS or value:
+                    raise ValueError(f"found '{token}', expected: ',' or ')'")
+                case _:
+                    value = self._checked(token)
 
-def _listed(rest: Iterator[str]) -> tuple[tuple[str, ...], str]:
-    values = [""]
-    for token in rest:
-        if token == ")":  # noqa: S105
-            return tuple(values), next(rest)
-        if token == ",":  # noqa: S105
-            values.append("")
-        elif token and not values[-1]:
-            values[-1] = _value("", token)
-        else:
-            break
-    raise ValueError("found '', expected: ',' or ')'")
-
-
-def _key(token: str) -> str:
-    prefix, slash, name = token.rpartition("/")
-    if (slash and not _PREFIX.fullmatch(prefix)) or not _NAME.fullmatch(name):
-        raise ValueError(
-            f'<nil>: Invalid value: "{token}": name part must consist of alphanumeric characters, '
-            "'-', '_' or '.', and must start and end with an alphanumeric character"
-        )
-    return token
-
-
-def _value(key: str, token: str) -> str:
-    if not _VALUE.fullmatch(token):
-        raise ValueError(
-            f'values[0][{key}]: Invalid value: "{token}": a valid label must be an empty string '
-            "or consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
-            "an alphanumeric character"
-        )
-    return token
+    @staticmethod
+    def _checked(value: str) -> str:
+        for detail in label_value(value):
+            raise ValueError(f'values[0]: Invalid value: "{value}": {detail}')
+        return value
 
 
 def matches_labels(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
@@ -215,4 +236,7 @@ def _getter(resource: Resource, name: str) -> Callable[[Shared], str]:
         return lambda obj: str(obj["metadata"].get("namespace", ""))
     if name in resource.selectable:
         return resource.selectable[name]
-    raise bad_request(f"field label not supported: {name}")
+    if resource.custom or resource.selectable:
+        raise bad_request(f"field label not supported: {name}")
+    known = '"metadata.name", "metadata.namespace"'
+    raise bad_request(f'"{name}" is not a known field selector: only {known}')
