@@ -1,5 +1,7 @@
 """How a kind comes to be served, changes and goes."""
 
+from typing import Any
+
 import pytest
 
 from tests.e2e.api import collection, place
@@ -9,6 +11,7 @@ from tests.e2e.probes.definitions import (
     STRING,
     VERSION,
     a_definition,
+    a_list,
     a_thing,
     an_object,
     define,
@@ -209,6 +212,35 @@ def test_a_rule_is_added(probe: Probe) -> None:
     again = {**thing, "metadata": a_thing(probe, definition)["metadata"]}
     answer = eventually(lambda: probe.api.create(again, dryRun="All"), is_code(422))
     assert causes(answer) == [("FieldValueInvalid", "spec.a")]
+
+
+RATCHETED: list[tuple[str, Manifest, Any, Any]] = [
+    # A rule that comes late; a value that breaks it already; another that does.
+    ("a rule", ruled(INTEGER, rule("self > 5")), 1, 2),
+    ("a bound", {**INTEGER, "minimum": 5}, 1, 2),
+    ("an enum", {**STRING, "enum": ["a"]}, "b", "c"),
+    ("a rule of entries", a_list(ruled(STRING, rule("self != 'b'")), "set"), ["b"], ["a", "b"]),
+]
+
+
+@pytest.mark.parametrize("why, late, given, other", RATCHETED, ids=[row[0] for row in RATCHETED])
+def test_what_breaks_a_rule_that_came_late_may_stay(
+    why: str, late: Manifest, given: Any, other: Any, probe: Probe
+) -> None:
+    before: Manifest = {"type": late["type"]}
+    if late["type"] == "array":
+        before = a_list(STRING, "set")
+    definition = a_definition(probe, an_object(a=before, b=STRING))
+    define(probe, definition)
+    thing = probe.create(a_thing(probe, definition, spec={"a": given}))
+
+    change(probe, definition, {f"{SPEC}.properties.a": late})
+    again = a_thing(probe, definition, spec={"a": given})
+    eventually(lambda: probe.api.create(again, dryRun="All"), is_code(422))
+
+    kept = probe.api.patch(thing, {"spec": {"b": "x"}}).expect(200)
+    assert kept["spec"] == {"a": given, "b": "x"}, why
+    assert probe.api.patch(thing, {"spec": {"a": other}}).code == 422
 
 
 def test_a_status_is_added(probe: Probe) -> None:
