@@ -37,6 +37,8 @@ class Refusal(Exception):  # noqa: N818 - it is a refusal; an error is only one 
     reason: str
     message: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """What is said besides, in headers where there is HTTP."""
 
     def __str__(self) -> str:
         return self.message
@@ -124,7 +126,8 @@ def conflict(subject: Subject, why: str) -> Refusal:
 
 
 def forbidden(subject: Subject, why: str, causes: Iterable[Cause] = ()) -> Refusal:
-    message = f'{subject.qualified} "{subject.name}" is forbidden: {why}'
+    named = f'{subject.qualified} "{subject.name}"' if subject.name else subject.qualified
+    message = f"{named} is forbidden: {why}"
     return Refusal(403, "Forbidden", message, subject.details(causes))
 
 

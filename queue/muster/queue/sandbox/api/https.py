@@ -60,7 +60,9 @@ class Caller:
         """
         url = client_config.get("url")
         if not url:
-            raise CallFailed("no service network in the sandbox: use clientConfig.url")
+            place = _service_url(client_config.get("service") or {})
+            why = "no service network in the sandbox: use clientConfig.url"
+            raise CallFailed(f'Post "{place}?timeout={timeout_s}s": {why}')
         shown = f"{url}?timeout={timeout_s}s"
         handler = self._handlers.get(url)
         asking = asyncio.ensure_future(
@@ -87,11 +89,15 @@ class Caller:
                 allow_redirects=False,
             ) as response:
                 body = await _read(response)
-                status = response.status
+                status, media_type = response.status, response.content_type
         except (aiohttp.ClientError, OSError) as error:
             raise CallFailed(f'Post "{url}": {_reason(error)}') from None
         if status not in _SUCCESS:
-            raise CallFailed(_refusal(status, body))
+            text = body.decode(errors="replace") if media_type.startswith("text/") else ""
+            raise CallFailed(_status_message(body) or _refusal(status, text.strip()))
+        if not body:
+            told = f"0-length response with status code: {status} and content type: {media_type}"
+            raise CallFailed(told)
         return _decoded(body)
 
     def _trust(self, bundle: str) -> ssl.SSLContext:
@@ -105,6 +111,11 @@ class Caller:
             except (ssl.SSLError, ValueError, binascii.Error):
                 raise CallFailed("unable to load root certificates from caBundle") from None
         return self._trusts[bundle]
+
+
+def _service_url(service: Shared) -> str:
+    host = f"{service.get('name')}.{service.get('namespace')}.svc"
+    return f"https://{host}:{service.get('port', 443)}{service.get('path') or '/'}"
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
@@ -151,15 +162,20 @@ _REFUSALS: Final = {
 }
 
 
-def _refusal(status: int, body: bytes) -> str:
-    """Say what an answer with such a code means."""
+def _status_message(body: bytes) -> str:
+    """Return what a Status says, "" for any other body."""
     try:
         told = orjson.loads(body)
     except orjson.JSONDecodeError:
-        told = None
-    if isinstance(told, dict) and told.get("kind") == "Status" and told.get("message"):
-        return str(told["message"])
-    text = body.decode(errors="replace").strip()[:_SHOWN_MAX] or "unknown"
+        return ""
+    if isinstance(told, dict) and told.get("kind") == "Status":
+        return str(told.get("message") or "")
+    return ""
+
+
+def _refusal(status: int, text: str) -> str:
+    """Say what an answer with such a code, and perhaps a text, means."""
+    text = text[:_SHOWN_MAX] or "unknown"
     if status == http.HTTPStatus.FORBIDDEN:
         return text
     if status in _REFUSALS:

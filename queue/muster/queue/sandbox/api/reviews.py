@@ -7,7 +7,6 @@ Only the present version, v1, is spoken.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -86,51 +85,70 @@ def _resource(attributes: Attributes) -> dict[str, str]:
 
 def verdict(review: Mapping[str, Any], uid: str, *, mutating: bool) -> Verdict:
     """Read the answer to the request with this uid; raises BadReview."""
-    response = review.get("response")
-    if not isinstance(response, dict):
-        raise BadReview("webhook response was absent")
-    if (given := response.get("uid", "")) != uid:
-        raise BadReview(f'expected response.uid="{uid}", got "{given}"')
-    form = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
-    expected = f"{API_VERSION}, Kind={_KIND}"
-    if form != expected:
-        raise BadReview(f"expected webhook response of {expected}, got {form}")
-    patch, patch_type = response.get("patch"), response.get("patchType")
-    if mutating:
-        _check_patch(patch, patch_type)
-    elif patch:
-        raise BadReview("validating webhook may not return response.patch")
-    elif patch_type is not None:
-        raise BadReview("validating webhook may not return response.patchType")
+    try:
+        response = _response(review, uid)
+        _check_patch(response, mutating=mutating)
+    except BadReview as error:
+        raise BadReview(f"received invalid webhook response: {error}") from None
     return Verdict(
         response.get("allowed") is True,
-        _decoded(patch) if patch else [],
+        _operations(response),
         tuple(map(str, response.get("warnings") or ())),
         response.get("status") or {},
     )
 
 
-def _check_patch(patch: Any, patch_type: Any) -> None:
+def _response(review: Mapping[str, Any], uid: str) -> Mapping[str, Any]:
+    response = review.get("response")
+    if not isinstance(response, dict):
+        raise BadReview("webhook response was absent")
+    if (given := response.get("uid", "")) != uid:
+        raise BadReview(f'expected response.uid="{uid}", got "{given}"')
+    form = f"{review.get('apiVersion') or '/'}, Kind={review.get('kind') or ''}"
+    expected = f"{API_VERSION}, Kind={_KIND}"
+    if form != expected:
+        raise BadReview(f"expected webhook response of {expected}, got {form}")
+    return response
+
+
+def _check_patch(response: Mapping[str, Any], *, mutating: bool) -> None:
+    patch, patch_type = response.get("patch"), response.get("patchType")
+    if not mutating:
+        for name, given in (("patch", patch or None), ("patchType", patch_type)):
+            if given is not None:
+                raise BadReview(f"validating webhook may not return response.{name}")
+        return
     if patch and patch_type is None:
         raise BadReview("webhook returned response.patch but not response.patchType")
     if not patch and patch_type is not None:
         raise BadReview("webhook returned response.patchType but not response.patch")
-    if patch_type not in {None, "JSONPatch"}:
+    if patch_type is not None and not patch_type:
         raise BadReview(f'webhook returned invalid response.patchType of "{patch_type}"')
 
 
-def _decoded(patch: Any) -> list[Any]:
+def _operations(response: Mapping[str, Any]) -> list[Any]:
+    """Return the operations of a patch."""
+    if not response.get("patch"):
+        return []
     try:
-        operations = orjson.loads(base64.b64decode(patch, validate=True))
-    except (TypeError, binascii.Error, orjson.JSONDecodeError) as error:
-        raise BadReview(f"received undecodable patch in webhook response: {error}") from None
+        text = base64.b64decode(response["patch"], validate=True)
+    except (TypeError, ValueError):
+        raise BadReview("failed to call webhook: illegal base64 data in response.patch") from None
+    undecodable = "received undecodable patch in webhook response"
+    try:
+        operations = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise BadReview(f"{undecodable}: {error}") from None
     if not isinstance(operations, list):
-        raise BadReview("received undecodable patch in webhook response: it is no list")
+        raise BadReview(f"{undecodable}: it is no list of operations")
+    if operations and response["patchType"] != "JSONPatch":
+        raise BadReview(f'unsupported patch type "{response["patchType"]}"')
     return operations
 
 
-def denial(webhook: str, result: Mapping[str, Any]) -> Refusal:
-    """Return the refusal that a webhook's Status asks for."""
+def denial(webhook: str, answer: Verdict) -> Refusal:
+    """Return the refusal that a webhook's answer asks for."""
+    result = answer.result
     code = result.get("code") or 0
     reason, message = result.get("reason") or "", result.get("message") or ""
     denied = f'admission webhook "{webhook}" denied the request'
@@ -138,4 +156,5 @@ def denial(webhook: str, result: Mapping[str, Any]) -> Refusal:
         told = f"{denied}: {message or reason}"
     else:
         told = f"{denied} without explanation"
-    return Refusal(max(code, _ERROR_CODE_MIN), reason, told, result.get("details") or {})
+    details = result.get("details") or {}
+    return Refusal(max(code, _ERROR_CODE_MIN), reason, told, details, answer.warnings)

@@ -165,7 +165,7 @@ class Webhooks:
             return None
         warnings += answer.warnings
         if not answer.allowed:
-            raise denial(hook.name, answer.result)
+            raise denial(hook.name, answer)
         if not answer.patch:
             return None
         if view.object is None:
@@ -205,7 +205,7 @@ class Webhooks:
             if answer is not None:
                 warnings += answer.warnings
                 if not answer.allowed:
-                    raise denial(hook.name, answer.result)
+                    raise denial(hook.name, answer)
         return warnings
 
     async def _ask(self, hook: Hook, asked: Shared, *, mutating: bool) -> Verdict | None:
@@ -218,7 +218,7 @@ class Webhooks:
         except CallFailed as error:
             why = f"failed to call webhook: {error}"
         except BadReview as error:
-            why = f"received invalid webhook response: {error}"
+            why = str(error)
         if hook.may_fail:
             return None
         raise internal_error(f'failed calling webhook "{hook.name}": {why}')
