@@ -15,6 +15,7 @@ import orjson
 
 from muster.queue.client.refusal import Cause, Refusal
 from muster.queue.sandbox.ownership.conformance import mismatches
+from muster.queue.sandbox.ownership.empty import empty_object
 from muster.queue.sandbox.ownership.entries import (
     Entries,
     Object,
@@ -56,7 +57,7 @@ def merged(
     present: Object = live or {}
     entries = entries_of(present)
     if present and not entries:
-        entries = updated(schema, {}, present, {}, replace(write, manager=_BEFORE))
+        entries = updated(schema, empty_object(schema), present, {}, replace(write, manager=_BEFORE))
     owner = write.as_apply
     last = entries.get(owner)
     fields = difference_below(field_set(schema, applied), write.unowned)

@@ -172,6 +172,12 @@ def _in_order(entries: Entries) -> Iterable[Owner]:
     )
 
 
+def _age(owner: Owner, held: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what sorts the oldest first; sub-resources come before the object itself."""
+    manager, _, api_version, subresource = owner
+    return held.get("time") or "", manager, api_version, not subresource, subresource
+
+
 def capped(entries: Entries) -> Entries:
     """Return the entries with the oldest updates in one, for each version, if they are too many."""
     updates = [owner for owner in entries if owner.operation == "Update"]
@@ -180,7 +186,7 @@ def capped(entries: Entries) -> Entries:
         return entries
     entries = dict(entries)
     first: dict[str, Owner] = {}
-    for owner in sorted(updates, key=lambda owner: (entries[owner].get("time") or "", owner)):
+    for owner in sorted(updates, key=lambda owner: _age(owner, entries[owner])):
         if not excess:
             break
         version = owner.api_version

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from muster.queue.client.refusal import Refusal, bad_request
 from muster.queue.sandbox.ownership.applying import merged
 from muster.queue.sandbox.ownership.conformance import mismatches
+from muster.queue.sandbox.ownership.empty import empty_object
 from muster.queue.sandbox.ownership.entries import (
     Object,
     Path,
@@ -58,7 +59,7 @@ def record_update(  # noqa: PLR0913 - whose write of what, when and through what
         reset=tuple(reset),
     )
     try:
-        entries = updated(schema, live or {}, new, entries, write)
+        entries = updated(schema, live or empty_object(schema), new, entries, write)
     except MalformedListError:
         return  # what can't be told apart can't be owned: such an object is refused, or untracked
     set_entries(new, capped(entries))

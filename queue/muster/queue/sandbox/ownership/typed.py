@@ -11,7 +11,7 @@ Nothing here changes an object; results share with their arguments what is the s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.queue.sandbox.ownership.fieldset import (
     SELF,
@@ -168,7 +168,7 @@ def compare(
     return Comparison(changed or {}, removed or {})
 
 
-_Below = Fields | None
+_Below: TypeAlias = "Fields | None"
 """What differs below a step: {} for the step itself, None for nothing."""
 
 

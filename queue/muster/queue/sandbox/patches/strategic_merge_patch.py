@@ -246,20 +246,31 @@ def _merge_in_order(schema: Schema | None, obj: Map, patch: Map, directive: str)
     field = _field(schema, name)
     key = field.patch_merge_key if field else ""
     identity = _keyed(key) if key else _itself
-    _check_order(wanted or [], order, identity)
+    plain = [item for item in wanted or [] if not (isinstance(item, dict) and _DIRECTIVE in item)]
+    _check_order(plain, order, identity)
     patch.pop(name, None)
     merged = now if wanted is None else _merged(schema, name, now, wanted)
     if merged is not None:
-        obj[name] = _in_order(merged, order, now or [], identity)
+        lived = _lived(now or [], plain, merged, identity)
+        obj[name] = _in_order(merged, order, lived, identity)
+
+
+def _lived(
+    now: list[Json], wanted: list[Json], merged: list[Json], identity: Identity
+) -> list[Json]:
+    """Return the live order of a merged list; there, too, new entries take the room of deleted."""
+    before, after = [identity(item) for item in now], [identity(item) for item in merged]
+    kept = [item for item in now if identity(item) in after]
+    new = [item for item in wanted if identity(item) in after and identity(item) not in before]
+    return [*kept, *new][: len(now)]
 
 
 def _check_order(patch: list[Json], order: list[Json], identity: Identity) -> None:
     """See that the entries of a patch stand in the order that it sets."""
     if not patch or not order:
         return
-    left = [item for item in patch if not (isinstance(item, dict) and _DIRECTIVE in item)]
     said = iter([identity(item) for item in order])
-    if not all(any(identity(item) == each for each in said) for item in left):
+    if not all(any(identity(item) == each for each in said) for item in patch):
         raise _cannot(
             f"The order in patch list:\n{shown(patch)}\n doesn't match {_ORDER} list:\n"
             f"{shown(order)}\n"

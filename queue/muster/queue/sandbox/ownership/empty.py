@@ -1,0 +1,38 @@
+"""
+Objects before they have any content: what a write that creates one is compared with.
+
+A custom object has no field then. A built-in one is a Go struct, and fields that are structs
+themselves, or that are always written, are in it already: whoever creates the object comes to own
+what is in them, but not these fields as such.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from muster.queue.sandbox.schema.node import Schema
+
+_COMPILED: Final = "empty object"
+
+
+def empty_object(schema: Schema) -> dict[str, Any]:
+    """Return what an object of a kind is without content, shared."""
+    if _COMPILED not in schema.compiled:
+        schema.compiled[_COMPILED] = _fields(schema) if schema.name else {}
+    empty: dict[str, Any] = schema.compiled[_COMPILED]
+    return empty
+
+
+def _fields(schema: Schema) -> dict[str, Any]:
+    required = schema.raw.get("required") or ()
+    fields: dict[str, Any] = {}
+    for name, described in (schema.raw.get("properties") or {}).items():
+        field = schema.properties[name]
+        zero = described.get("default")
+        if isinstance(zero, dict):
+            fields[name] = _fields(field) if field.type == "object" else None
+        elif zero is not None:
+            fields[name] = zero
+        elif name in required and field.type in {"array", "object"}:
+            fields[name] = None
+    return fields
