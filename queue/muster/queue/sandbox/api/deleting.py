@@ -55,7 +55,8 @@ def check_delete_options(options: Shared) -> None:
     """Raise Refusal for a DeleteOptions that can't be followed."""
     kind = options.get("kind")
     if kind not in {None, "", "DeleteOptions"}:
-        raise bad_request(f"the object provided is unrecognized: kind {kind} is no DeleteOptions")
+        version = options.get("apiVersion", "")
+        raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
     errors: list[FieldError] = []
     policy = options.get("propagationPolicy")
     if policy is not None and options.get("orphanDependents") is not None:

@@ -56,20 +56,21 @@ def check_kind(resource: Resource, obj: Shared) -> None:
         missing = "apiVersion" if given else "Kind"
         shown = orjson.dumps(obj).decode()
         raise bad_request(f"Object '{missing}' is missing in '{shown:.500}'")
-    if version not in {None, "", kind.api_version}:
+    if version in {None, "", kind.api_version} and given in {None, "", kind.kind}:
+        return
+    if resource.custom and version != kind.api_version:
         raise bad_request(
             f"the API version in the data ({version}) does not match the expected API version "
             f"({kind.api_version})"
         )
-    if given in {None, "", kind.kind}:
-        return
     if resource.custom:
         detail = f"must be {kind.kind}"
         error = invalid_value("kind", given, detail)
         raise invalid(resource.kind_subject((obj.get("metadata") or {}).get("name", "")), [error])
+    given, version = given or kind.kind, (version or kind.version).rpartition("/")[2]
     raise bad_request(
-        f'{given} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-        f"converting ({kind.version}.{given}) to a {kind.kind}: unknown conversion"
+        f'{given} in version "{version}" cannot be handled as a {kind.kind}: '
+        f"converting ({version}.{given}) to a {kind.kind}: unknown conversion"
     )
 
 
@@ -97,11 +98,11 @@ def check_place(place: Place, obj: Shared) -> None:
         )
 
 
-def check_state(place: Place, new: Shared, old: Stored, *, needs_revision: bool) -> None:
+def check_state(place: Place, new: Shared, old: Stored, *, is_whole: bool) -> None:
     """See that a write is about the state of the object that is there; raises Refusal."""
     metadata, present = new["metadata"], old.value["metadata"]
     uid = metadata.get("uid")
-    if uid and uid != present["uid"]:
+    if is_whole and uid and uid != present["uid"]:
         key = f"/registry/{place.resource.kind.plural}/{place.namespace}/{place.name}"
         raise conflict(
             place.subject,
@@ -113,7 +114,7 @@ def check_state(place: Place, new: Shared, old: Stored, *, needs_revision: bool)
     if not revision.isdecimal() and revision:
         raise Refusal(500, "", f'strconv.ParseUint: parsing "{revision}": invalid syntax')
     if revision in {"", "0"}:
-        if needs_revision and not place.resource.strategy.allows_unconditional_update:
+        if is_whole and not place.resource.strategy.allows_unconditional_update:
             error = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(place.resource.kind_subject(place.name), [error])
     elif revision != str(old.revision):

@@ -41,10 +41,15 @@ class ListOptions:
     continued: str = ""
     resource_version: str = ""
     match: str = ""
+    initial_events: bool = False
+    """Only a watch may ask for them."""
 
     def check(self) -> None:
         """Raise Refusal 422 for what doesn't go together."""
         errors: list[FieldError] = []
+        if self.initial_events:
+            why = "sendInitialEvents is forbidden for list"
+            errors.append(forbidden_field("sendInitialEvents", why))
         if self.match:
             where = "resourceVersionMatch"
             if not self.resource_version:

@@ -120,7 +120,7 @@ class ApiServer:
         strategy = place.resource.strategy
         return await self._edit(
             place,
-            Edit(make, may_create=strategy.allows_create_on_update, needs_revision=True),
+            Edit(make, may_create=strategy.allows_create_on_update, is_whole=True),
             options,
         )
 

@@ -24,7 +24,6 @@ from muster.queue.client.refusal import (
     invalid,
     not_supported,
 )
-from muster.queue.sandbox.api.reading import MATCHES
 from muster.queue.sandbox.api.selectors import Test, selection
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.kinds.resource import Resource
@@ -59,7 +58,7 @@ class WatchOptions:
                     "provided"
                 )
                 errors.append(forbidden_field("resourceVersionMatch", why))
-            if self.match not in MATCHES:
+            if self.match != "NotOlderThan":
                 errors.append(not_supported("resourceVersionMatch", self.match, ["NotOlderThan"]))
         if errors:
             raise invalid(Subject("meta.k8s.io", "ListOptions"), errors)

@@ -22,6 +22,7 @@ import orjson
 from muster.queue.api.timestamps import format_second
 from muster.queue.client.refusal import (
     Cause,
+    FieldError,
     Refusal,
     Subject,
     already_exists,
@@ -51,6 +52,8 @@ _ATTEMPTS_MAX: Final = 8
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _BASE_LENGTH_MAX: Final = 58
+_MAY_BE_LEFT_OUT: Final = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace")
+_SETTLED: Final = ("creationTimestamp", "generation", "selfLink")
 _SET_BY_SERVER: Final = (
     "uid",
     "creationTimestamp",
@@ -80,8 +83,8 @@ class Edit(NamedTuple):
     may_create: bool = False
     trusted: bool = False
     """The server's own: no schema, no faults, no admission."""
-    needs_revision: bool = False
-    """The new object must say which state of the object it was made of."""
+    is_whole: bool = False
+    """It comes from the client as a whole, not from the present object."""
 
 
 @dataclass(slots=True)
@@ -116,9 +119,12 @@ class Writer:
     async def create(self, place: Place, body: Object, options: WriteOptions) -> Written:
         """Store a new object; raises Refusal."""
         course = _Course(place, options, self.now())
-        body = formed(place.resource, body)
-        check_place(place, body)
-        self._clean(course, body)
+        try:
+            body = formed(place.resource, body)
+            check_place(place, body)
+            self._clean(course, body)
+        except DecodingError as error:
+            raise _undecodable(error, place.resource) from None
         return await self._create(course, body, owned=False)
 
     async def update(self, place: Place, edit: Edit, options: WriteOptions) -> Written:
@@ -223,10 +229,13 @@ class Writer:
         self, course: _Course, new: Object, old: Stored, seen: Stored, edit: Edit
     ) -> Written:
         place, resource, before = course.place, course.resource, old.value
-        new = formed(resource, new)
+        try:
+            new = formed(resource, new)
+            self._clean(course, new)
+        except DecodingError as error:
+            raise _unusable(error, resource, edit) from None
         check_place(place, new)
-        check_state(place, new, old, needs_revision=edit.needs_revision)
-        self._clean(course, new)
+        check_state(place, new, old, is_whole=edit.is_whole)
         resource.strategy.default(new)
         _keep(new["metadata"], before["metadata"])
         if not edit.owns:
@@ -260,26 +269,22 @@ class Writer:
         if not may_go(place.resource, new):
             stored = await self._put(course, place.key, new, seen)
             return Written(stored, warnings=warnings)
+        last = _unstored(new, old.revision)
         if not course.options.dry_run:
-            stored = await self._put(course, place.key, new, seen)
-            self._store.delete(place.key, self._present(place.key))
-            return Written(stored, gone=True, warnings=warnings)
-        return Written(_unstored(new, old.revision), gone=True, warnings=warnings)
+            self._store.delete(place.key, seen, await self._versions.write(place.resource, new))
+        return Written(last, gone=True, warnings=warnings)
 
     # -- steps ---------------------------------------------------------------------------------
 
     @staticmethod
     def _clean(course: _Course, obj: Object) -> None:
-        """Drop what the kind doesn't know, and say so if asked to; raises Refusal 400."""
+        """
+        Drop what the kind doesn't know, and say so if asked to.
+
+        Raises Refusal 400, and DecodingError for values of the wrong type.
+        """
         resource, options = course.resource, course.options
-        try:
-            unknown = prune(resource.schema, obj)
-        except DecodingError as error:
-            kind = resource.kind
-            raise bad_request(
-                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-                f"{error}"
-            ) from None
+        unknown = prune(resource.schema, obj)
         if options.field_validation != "Ignore":
             told = [f'duplicate field "{name}"' for name in options.duplicates]
             told += [f'unknown field "{name}"' for name in unknown]
@@ -360,11 +365,6 @@ class Writer:
         obj["metadata"]["resourceVersion"] = str(stored.revision)
         return _unstored(obj, stored.revision)
 
-    def _present(self, key: Key) -> Stored:
-        stored = self._store.get(key)
-        assert stored is not None
-        return stored
-
     def _look_up(self, resource: str, namespace: str, name: str) -> Shared | None:
         found = self._store.get(Key(resource, namespace, name))
         return found.value if found else None
@@ -385,14 +385,33 @@ def may_go(resource: Resource, obj: Shared) -> bool:
 
 
 def _keep(metadata: Object, old: Shared) -> None:
-    """Let stand what an update may leave out, and the generation, which it has no say in."""
-    for name in ("uid", *_SET_BY_SERVER, "namespace"):
+    """Let stand what an update may leave out, and what it has no say in."""
+    for name in _MAY_BE_LEFT_OUT:
         if name in old and not metadata.get(name):
             metadata[name] = old[name]
-    if "generation" in old:
-        metadata["generation"] = old["generation"]
-    else:
-        metadata.pop("generation", None)
+    for name in _SETTLED:
+        if name in old:
+            metadata[name] = old[name]
+        else:
+            metadata.pop(name, None)
+    if metadata.get("resourceVersion", "") in {"", "0"}:
+        metadata["resourceVersion"] = old["resourceVersion"]
+
+
+def _undecodable(error: DecodingError, resource: Resource) -> Refusal:
+    kind = resource.kind
+    return bad_request(
+        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
+    )
+
+
+def _unusable(error: DecodingError, resource: Resource, edit: Edit) -> Refusal:
+    """Refuse what an edit has made."""
+    if edit.is_whole:
+        return _undecodable(error, resource)
+    return invalid(
+        Subject("", ""), [FieldError("FieldValueInvalid", "patch", f"Invalid value: {error}")]
+    )
 
 
 def _count_generation(resource: Resource, new: Object, old: Shared) -> None:

@@ -170,6 +170,7 @@ class Handler:
             continued=first(query, "continue"),
             resource_version=first(query, "resourceVersion"),
             match=first(query, "resourceVersionMatch"),
+            initial_events="sendInitialEvents" in query,
         )
         listing = await self._server.list(place.resource, place.namespace, options)
         return self._respond(200, self._renderer(place, query, form).many(listing), form=form)

@@ -217,18 +217,22 @@ class Store:
         self._tell(collection, Change(key, old, new, gone=False))
         return new
 
-    def delete(self, key: Key, seen: Stored) -> Stored:
-        """Remove an object; returns its last state. Raises Outdated."""
+    def delete(self, key: Key, seen: Stored, last: dict[str, Any] | None = None) -> Stored:
+        """
+        Remove an object; returns its last state: `last`, which is shared then, or as it was seen.
+
+        Raises Outdated.
+        """
         collection = self._of(key.resource)
         if collection.objects.get(key[1:]) is not seen:
             raise Outdated
-        last = self._encode(seen.private())
+        final = self._encode(seen.private() if last is None else last)
         if self._journal:
-            self._journal.write(key, None, last.revision)
-        self.revision = last.revision
+            self._journal.write(key, None, final.revision)
+        self.revision = final.revision
         collection.drop(key[1:])
-        self._tell(collection, Change(key, seen, last, gone=True))
-        return last
+        self._tell(collection, Change(key, seen, final, gone=True))
+        return final
 
     def restate(self, key: Key, value: dict[str, Any], seen: Stored) -> None:
         """
