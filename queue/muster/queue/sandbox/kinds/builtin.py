@@ -24,6 +24,7 @@ from muster.queue.client.kinds import (
     Kind,
 )
 from muster.queue.sandbox.kinds import fields
+from muster.queue.sandbox.kinds.jobs import JobStrategy
 from muster.queue.sandbox.kinds.limits import LimitRangeStrategy
 from muster.queue.sandbox.kinds.pods import PodStrategy, PodTemplateStrategy
 from muster.queue.sandbox.kinds.resource import Resource
@@ -101,6 +102,7 @@ def _batch() -> tuple[Resource, ...]:
         _resource(
             JOB,
             f"{_API}.batch.v1.Job",
+            strategy=JobStrategy(),
             categories=("all",),
             subresources=("status",),
             selectable=fields.JOB,
