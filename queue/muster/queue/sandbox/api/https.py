@@ -42,7 +42,7 @@ class Caller:
     def __init__(self, clock: Clock, handlers: Mapping[str, Handler] | None = None) -> None:
         """`handlers` answer for the URLs they stand under."""
         self._clock = clock
-        self._handlers = handlers or {}
+        self._handlers = {} if handlers is None else handlers
         self._session: aiohttp.ClientSession | None = None
         self._trusts: dict[str, ssl.SSLContext] = {}
 

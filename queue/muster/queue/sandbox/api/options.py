@@ -36,13 +36,13 @@ class WriteOptions:
     dry_run: bool = False
     field_validation: str = "Warn"
     force: bool = False
-    duplicates: tuple[str, ...] = ()
-    """Fields that the body has twice."""
+    faults: tuple[str, ...] = ()
+    """What is wrong with the body although it can be read, such as fields given twice."""
     kind: str = "CreateOptions"
 
-    def with_duplicates(self, duplicates: Sequence[str]) -> WriteOptions:
-        """Return these for a body that has some fields twice."""
-        return replace(self, duplicates=tuple(duplicates)) if duplicates else self
+    def with_faults(self, faults: Sequence[str]) -> WriteOptions:
+        """Return these for a body with such faults."""
+        return replace(self, faults=(*self.faults, *faults)) if faults else self
 
     def manifest(self) -> dict[str, Any]:
         """Return it as the API writes it, for reviews."""
@@ -71,10 +71,12 @@ def write_options(
         errors.append(required("fieldManager", "is required for apply patch"))
     if len(manager) > MANAGER_LENGTH_MAX:
         errors.append(too_long("fieldManager", MANAGER_LENGTH_MAX))
-    elif not manager.isprintable():
-        errors.append(
-            invalid_value("fieldManager", manager, "should only contain printable characters")
-        )
+    elif unprintable := next(
+        filter(lambda at: not manager[at].isprintable(), range(len(manager))), None
+    ):
+        code = f"U+{ord(manager[unprintable]):04X}"
+        why = f"invalid character {code} (at position {unprintable})"
+        errors.append(invalid_value("fieldManager", manager, why))
     validation = first(query, "fieldValidation")
     if validation and validation not in FIELD_VALIDATIONS:
         errors.append(not_supported("fieldValidation", validation, ["", *FIELD_VALIDATIONS]))

@@ -39,7 +39,7 @@ from muster.queue.sandbox.api.writing import NAMESPACES, Edit, Writer, Written
 from muster.queue.sandbox.kinds.builtin import builtin_resources
 from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
 from muster.queue.sandbox.ownership.managers import apply
-from muster.queue.sandbox.patches.json_patch import json_patch
+from muster.queue.sandbox.patches.json_patch import json_patch, unknown_members
 from muster.queue.sandbox.patches.merge_patch import merge_patch
 from muster.queue.sandbox.patches.strategic_merge_patch import strategic_merge_patch
 from muster.queue.sandbox.store.memory import Change, Journal, Key, Store, Stored
@@ -131,6 +131,8 @@ class ApiServer:
         make: Callable[[Object], Object]
         match media_type:
             case "application/json-patch+json":
+                unknown = [f'json patch unknown field "{at}"' for at in unknown_members(patch)]
+                options = options.with_faults(unknown)
                 make = lambda obj: json_patch(obj, patch)  # noqa: E731
             case "application/merge-patch+json":
                 make = lambda obj: merge_patch(obj, patch)  # noqa: E731
@@ -151,8 +153,15 @@ class ApiServer:
     async def apply(self, place: Place, applied: object, options: WriteOptions) -> Written:
         """Server-side apply; raises Refusal, 409 for fields that others own."""
         if not isinstance(applied, dict):
-            raise bad_request("error decoding YAML: it is not an object")
+            raise bad_request(
+                "error decoding YAML: json: cannot unmarshal array into Go value of type "
+                "map[string]interface {}"
+            )
         resource = place.resource
+        given = applied.get("apiVersion") or "", applied.get("kind") or ""
+        if given != (resource.kind.api_version, resource.kind.kind):
+            version = given[0] if "/" in given[0] else f"/{given[0]}"
+            raise bad_request(f"invalid object type: {version}, Kind={given[1]}")
 
         def make(old: Object | None) -> Object:
             return apply(
@@ -270,6 +279,8 @@ def patch_types(resource: Resource) -> tuple[str, ...]:
 
 
 def _no_deletion(place: Place) -> Refusal:
-    subject = place.resource.kind_subject("")._replace(kind=place.resource.kind.plural)
+    if not place.resource.custom:
+        return method_not_allowed()
+    subject = place.resource.subject("")
     message = f'delete is not supported on resources of kind "{subject.qualified}"'
     return Refusal(405, "MethodNotAllowed", message, subject.details())

@@ -161,7 +161,10 @@ class Writer:
                 f"uid mismatch: the provided object specified uid {uid}, "
                 "and no existing object was found",
             )
-        self._clean(course, new)
+        try:
+            self._clean(course, new)
+        except DecodingError as error:
+            raise _unusable(error, place.resource, edit) from None
         return await self._create(course, new, owned=edit.owns)
 
     async def _create(self, course: _Course, obj: Object, *, owned: bool) -> Written:
@@ -229,7 +232,10 @@ class Writer:
         self, course: _Course, new: Object, old: Stored, seen: Stored, edit: Edit
     ) -> Written:
         place, resource, before = course.place, course.resource, old.value
+        forgets_managers = (new.get("metadata") or {}).get("managedFields") == []
         try:
+            if not edit.is_whole:
+                _check_registered(resource, new)
             new = formed(resource, new)
             self._clean(course, new)
         except DecodingError as error:
@@ -238,6 +244,8 @@ class Writer:
         check_state(place, new, old, is_whole=edit.is_whole)
         resource.strategy.default(new)
         _keep(new["metadata"], before["metadata"])
+        if forgets_managers:  # which an empty list means, though a kind may drop it as empty
+            new["metadata"]["managedFields"] = []
         if not edit.owns:
             self._record(course, before, new)
         admit(resource, new, self._look_up, self._list, before)
@@ -281,15 +289,14 @@ class Writer:
         """
         Drop what the kind doesn't know, and say so if asked to.
 
-        Raises Refusal 400, and DecodingError for values of the wrong type.
+        Raises DecodingError for values of the wrong type, and for that if asked to.
         """
         resource, options = course.resource, course.options
         unknown = prune(resource.schema, obj)
         if options.field_validation != "Ignore":
-            told = [f'duplicate field "{name}"' for name in options.duplicates]
-            told += [f'unknown field "{name}"' for name in unknown]
+            told = [*options.faults, *(f'unknown field "{name}"' for name in unknown)]
             if told and options.field_validation == "Strict":
-                raise bad_request(f"strict decoding error: {', '.join(told)}")
+                raise DecodingError(f"strict decoding error: {', '.join(told)}")
             course.warnings += told
 
     @staticmethod
@@ -403,6 +410,13 @@ def _undecodable(error: DecodingError, resource: Resource) -> Refusal:
     return bad_request(
         f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
     )
+
+
+def _check_registered(resource: Resource, new: Object) -> None:
+    """See that a patch has left an object of its kind; raises DecodingError."""
+    given, version = new.get("kind"), new.get("apiVersion")
+    if not resource.custom and (given, version) != (resource.kind.kind, resource.kind.api_version):
+        raise DecodingError(f'no kind "{given}" is registered for version "{version}"')
 
 
 def _unusable(error: DecodingError, resource: Resource, edit: Edit) -> Refusal:

@@ -20,20 +20,29 @@ KUBERNETES_VERSION: Final = "v1.36.3"
 """Whose behaviour the sandbox follows."""
 _MAJOR, _MINOR = KUBERNETES_VERSION.removeprefix("v").split(".")[:2]
 
-_ELSEWHERE: Final = (
+BUILTIN_GROUPS: Final = (
     "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
     "apiregistration.k8s.io",
     "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
     "autoscaling",
     "batch",
     "certificates.k8s.io",
+    "coordination.k8s.io",
     "discovery.k8s.io",
+    "events.k8s.io",
     "flowcontrol.apiserver.k8s.io",
     "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
     "resource.k8s.io",
+    "scheduling.k8s.io",
     "storage.k8s.io",
 )
-"""Groups of a real server of which this one leaves out all or some kinds."""
+"""Groups of a real server, of which this one leaves out all or some kinds."""
 
 
 class Documents:
@@ -106,12 +115,17 @@ class Documents:
             case _:
                 return None
 
-    def unknown(self, parts: list[str]) -> Refusal:
-        """Return the refusal of a path of objects of a kind that isn't served."""
-        group = parts[1] if parts[0] == "apis" else ""
-        if group in _ELSEWHERE and not self._catalogue.serves(group, parts[2]):
-            return not_implemented(
-                f"the sandbox doesn't serve {'/'.join(parts[1:3])}: it has what runs Jobs, and no "
-                "controllers for anything else"
-            )
-        return no_such_path()
+    def refusal_of(self, parts: list[str]) -> Refusal | None:
+        """Return what is said of a path where nothing is; None for that there is no such page."""
+        match parts:
+            case ["api", *_]:
+                return no_such_path()
+            case ["apis", group, version, *_] if group in BUILTIN_GROUPS:
+                if self._catalogue.serves(group, version):
+                    return no_such_path()
+                return not_implemented(
+                    f"the sandbox doesn't serve {group}/{version}: it has what runs Jobs, and "
+                    "nobody there to act on anything else"
+                )
+            case _:
+                return None

@@ -38,6 +38,7 @@ from muster.queue.sandbox.api.reading import ListOptions
 from muster.queue.sandbox.api.server import APPLY_PATCH, ApiServer, patch_types
 from muster.queue.sandbox.api.watching import Watch, WatchOptions, gone
 from muster.queue.sandbox.api.writing import Written
+from muster.queue.sandbox.http.discovery import verbs
 from muster.queue.sandbox.http.documents import Documents
 from muster.queue.sandbox.http.negotiation import JSON, YAML, Form, form_of
 from muster.queue.sandbox.http.rendering import Renderer
@@ -94,14 +95,14 @@ class Handler:
             raise unauthorized()
         parts = [unquote(part) for part in path.split("/") if part]
         match parts:
-            case ["api", "v1", _, *_]:
+            case ["api", _, _, *_]:
                 target = target_of(self._server.catalogue, ["", *parts[1:]])
             case ["apis", _, _, _, *_]:
                 target = target_of(self._server.catalogue, parts[1:])
             case _:
                 return self._document(request, parts)
         if target is None:
-            raise self._documents.unknown(parts)
+            return self._unknown(parts)
         return await self._objects(request, target)
 
     def _is_known(self, request: web.BaseRequest) -> bool:
@@ -122,12 +123,14 @@ class Handler:
             return self._plain(f"/{parts[0]}")
         found = self._documents.find(parts, request.headers.get("Accept", ""))
         if found is None:
-            text = b"404 page not found\n"
-            return web.Response(
-                body=text, status=404, content_type="text/plain", headers=self._headers()
-            )
+            return self._unknown(parts)
         body, media_type = found
         return self._respond(200, body, media_type)
+
+    def _unknown(self, parts: list[str]) -> web.Response:
+        if refusal := self._documents.refusal_of(parts):
+            raise refusal
+        return self._respond(404, b"404 page not found\n", "text/plain; charset=utf-8")
 
     # -- objects -------------------------------------------------------------------------------
 
@@ -153,7 +156,9 @@ class Handler:
                 return await self._patch(request, place, query, form)
             case "DELETE" if target.name:
                 return await self._delete(request, place, query, form)
-            case "DELETE" if target.namespace or not target.resource.kind.namespaced:
+            case "DELETE" if "deletecollection" in verbs(target.resource) and (
+                target.namespace or not target.resource.kind.namespaced
+            ):
                 return await self._delete_all(request, place, query, form)
             case _:
                 raise method_not_allowed()
@@ -180,8 +185,8 @@ class Handler:
     ) -> web.Response:
         _check_scope(place)
         options = write_options(query, _ADMIN, _agent(request), "CreateOptions")
-        body, duplicates = await _body(request)
-        options = options.with_duplicates(duplicates)
+        body, faults = await _body(request)
+        options = options.with_faults(faults)
         written = await self._server.create(place, body, options)
         if place.subresource:
             return self._respond(201, _success(201), warnings=written.warnings)
@@ -192,8 +197,8 @@ class Handler:
     ) -> web.Response:
         _check_scope(place)
         options = write_options(query, _ADMIN, _agent(request), "UpdateOptions")
-        body, duplicates = await _body(request)
-        options = options.with_duplicates(duplicates)
+        body, faults = await _body(request)
+        options = options.with_faults(faults)
         written = await self._server.replace(place, body, options)
         return self._shown_written(place, query, form, written)
 
@@ -207,9 +212,10 @@ class Handler:
             raise unsupported_media_type(allowed)
         is_apply = media_type == APPLY_PATCH
         options = write_options(query, _ADMIN, _agent(request), "PatchOptions", apply=is_apply)
-        read = parse_yaml if is_apply else parse_json
-        patch, duplicates = read(await request.read())
-        options = options.with_duplicates(duplicates)
+        patch, faults = await _patch_of(request, media_type)
+        if is_apply and faults and options.field_validation == "Strict":
+            raise bad_request(f"error strict decoding YAML: {', '.join(faults)}")
+        options = options.with_faults(faults)
         written = await self._server.patch(place, media_type, patch, options)
         return self._shown_written(place, query, form, written)
 
@@ -374,15 +380,21 @@ def _check_scope(place: Place) -> None:
 
 
 async def _body(request: web.BaseRequest) -> tuple[Object, list[str]]:
-    """Return the object in a body, and the fields that it has twice."""
+    """Return the object in a body, and what is wrong with it although it can be read."""
     media_type = request.headers.get("Content-Type", JSON).partition(";")[0].strip()
     if media_type not in {JSON, YAML}:
         raise unsupported_media_type((JSON, YAML))
     body = await request.read()
-    value, duplicates = (parse_yaml if media_type == YAML else parse_json)(body)
+    value, faults = (parse_yaml if media_type == YAML else parse_json)(body)
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: it is not an object")
-    return value, duplicates
+    return value, faults
+
+
+async def _patch_of(request: web.BaseRequest, media_type: str) -> tuple[Any, list[str]]:
+    """Return the patch in a body, and what is wrong with it although it can be read."""
+    read = parse_yaml if media_type == APPLY_PATCH else parse_json
+    return read(await request.read())
 
 
 async def _delete_options(request: web.BaseRequest, query: Query) -> dict[str, Any]:

@@ -20,6 +20,8 @@ Json = Any
 _OPERATIONS_MAX: Final = 10_000
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
 
+_MEMBERS: Final = ("op", "path", "from", "value")
+
 
 def json_patch(obj: dict[str, Any], operations: object) -> dict[str, Any]:
     """
@@ -35,6 +37,19 @@ def json_patch(obj: dict[str, Any], operations: object) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise _does_not_apply()
     return document
+
+
+def unknown_members(operations: object) -> list[str]:
+    """Return the places of members that no operation has, as in "[0].x"."""
+    if not isinstance(operations, list):
+        return []
+    return [
+        f"[{number}].{name}"
+        for number, operation in enumerate(operations)
+        if isinstance(operation, dict)
+        for name in operation
+        if name not in _MEMBERS
+    ]
 
 
 def _checked(operations: object) -> list[dict[str, Any]]:
