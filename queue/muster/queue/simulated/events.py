@@ -105,7 +105,6 @@ class Recorder:
         reason: str,
         action: str,
         note: str,
-        related: Subject | None = None,
     ) -> None:
         """Record an event in the style of the scheduler."""
         event = {
@@ -121,8 +120,6 @@ class Recorder:
             "reportingController": self._component,
             "reportingInstance": f"{self._component}-simulated",
         }
-        if related is not None:
-            event["related"] = related.reference
         self._enqueue(EVENT, event, 1)
 
     async def run(self) -> None:

@@ -127,6 +127,16 @@ class Graph:
         waiting = [owner.uid for owner in lost.owners if self._awaits_dependents(owner.uid)]
         return [*self._dependents.get(uid, ()), *waiting]
 
+    def doubts(self) -> list[str]:
+        """Return the uids of all to look at, once all objects have been seen."""
+        return [
+            uid
+            for uid, found in self._items.items()
+            if found.awaits_dependents
+            or found.releases_dependents
+            or any(self._is_doubtful(owner, found) for owner in found.owners)
+        ]
+
     def _link(self, uid: str, before: Iterable[Owner], after: Iterable[Owner]) -> None:
         for owner in before:
             dependents = self._dependents.get(owner.uid, {})

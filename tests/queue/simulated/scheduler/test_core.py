@@ -287,7 +287,8 @@ def test_the_message_counts_nodes_by_reason() -> None:
     )
     assert refusal(known).message == (
         "0/3 nodes are available: 1 Insufficient cpu, 1 Insufficient nvidia.com/gpu, "
-        "1 node(s) had untolerated taint(s). preemption: 0/3 nodes are available: "
+        "1 node(s) had untolerated taint(s). no new claims to deallocate, "
+        "preemption: 0/3 nodes are available: "
         f"1 {NO_VICTIMS}, 2 {NOT_HELPFUL}."
     )
 
@@ -296,7 +297,7 @@ def test_a_pod_that_never_preempts_is_told_so() -> None:
     known = scheduler(node("a", cpu="1"), pod("p", requests={"cpu": "2"}, preemptionPolicy="Never"))
     assert refusal(known).message == (
         "0/1 nodes are available: 1 Insufficient cpu. "
-        "preemption: not eligible due to preemptionPolicy=Never."
+        "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
     )
 
 
@@ -398,3 +399,21 @@ def test_a_preemptor_waits_for_its_victims() -> None:
         "preemption: not eligible due to a terminating pod on the nominated node."
     )
     assert (decision.nominated, decision.victims) == ("a", ())
+
+
+def test_pods_learn_what_has_changed_about_the_nodes() -> None:
+    known = scheduler(*(pod(name, requests={"cpu": "2"}) for name in ("p", "q")))
+    assert {each.message for each in decisions(known) if isinstance(each, Refuse)} == {
+        "no nodes available to schedule pods"
+    }
+    known.node_seen(node("a", cpu="1"))
+    assert decisions(known) == []
+    known.reconsider()
+    found = decisions(known)
+    assert [each.pod["metadata"]["name"] for each in found] == ["p", "q"]
+    assert all(
+        isinstance(each, Refuse) and each.message.startswith("0/1 nodes are available")
+        for each in found
+    )
+    known.reconsider()
+    assert decisions(known) == [], "this is no news"

@@ -131,14 +131,15 @@ class Accounts:
                 return
             yield name
 
-    def set_node(self, name: str, offer: NodeOffer | None) -> None:
-        """Take note of what a node offers, None if it is gone; nothing happens if it is known."""
+    def set_node(self, name: str, offer: NodeOffer | None) -> bool:
+        """Take note of what a node offers, None if it is gone; return whether that is news."""
         account = self._account(name)
         if account.offer == offer:
-            return
+            return False
         self.nodes += (offer is not None) - (account.offer is not None)
         account.offer = offer
         self.touch(name)
+        return True
 
     def set_tenant(self, node: str, tenant: Tenant) -> None:
         """Put a pod onto a node, or take note of what is new about it."""

@@ -28,6 +28,8 @@ _LANES: Final = 16
 """Decisions carried out at a time; those about one pod one after the other."""
 _LANE_MAX: Final = 64
 _RETRY_S: Final = 1.0
+_RECONSIDER_S: Final = 1.0
+"""Changes of nodes are taken together for so long before all pods are told what they mean."""
 
 
 class SchedulerController:
@@ -49,6 +51,7 @@ class SchedulerController:
             asyncio.Queue(_LANE_MAX) for _ in range(_LANES)
         ]
         self._changed = asyncio.Event()
+        self._nodes_changed = asyncio.Event()
 
     async def run(self) -> None:
         """Schedule pods until cancelled."""
@@ -60,6 +63,7 @@ class SchedulerController:
             await self._pods.synced.wait()
             for lane in self._lanes:
                 tasks.create_task(self._work(lane, tasks))
+            tasks.create_task(self._reconsider())
             while True:
                 while (decision := self._core.decide()) is not None:
                     uid = decision.pod["metadata"]["uid"]
@@ -69,10 +73,12 @@ class SchedulerController:
 
     def _node_changed(self, change: Change) -> None:
         if change.new is None:
-            self._core.node_gone(change.key.name)
+            matters = self._core.node_gone(change.key.name)
         else:
-            self._core.node_seen(change.new)
-        self._changed.set()
+            matters = self._core.node_seen(change.new)
+        if matters:
+            self._changed.set()
+            self._nodes_changed.set()
 
     def _pod_changed(self, change: Change) -> None:
         if change.new is not None:
@@ -80,6 +86,14 @@ class SchedulerController:
         elif change.old is not None:
             self._core.pod_gone(change.old["metadata"]["uid"])
         self._changed.set()
+
+    async def _reconsider(self) -> None:
+        while True:
+            await self._nodes_changed.wait()
+            await self._clock.sleep(_RECONSIDER_S)
+            self._nodes_changed.clear()
+            self._core.reconsider()
+            self._changed.set()
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -170,8 +184,7 @@ class SchedulerController:
             return
         uid = decision.pod["metadata"]["uid"]
         note = f"Preempted by pod {uid} on node {decision.nominated}"
-        by = Subject(POD, decision.pod)
-        self._events.report(Subject(POD, pod), "Normal", "Preempted", "Preempting", note, by)
+        self._report(pod, "Normal", "Preempted", "Preempting", note)
 
     def _report(self, pod: Manifest, type_: str, reason: str, action: str, note: str) -> None:
         self._events.report(Subject(POD, pod), type_, reason, action, note)

@@ -22,6 +22,7 @@ from muster.queue.simulated.scheduler.queueing import Pending, Waiting
 
 DEFAULT_NAME: Final = "default-scheduler"
 _OVER: Final = {"Succeeded", "Failed"}
+_NO_PREEMPTION: Final = "no new claims to deallocate, preemption: "
 _UNHELPFUL: Final = "Preemption is not helpful for scheduling"
 
 
@@ -63,12 +64,13 @@ class Scheduler:
 
     # -- what changes in the cluster ----------------------------------------------------------
 
-    def node_seen(self, node: Manifest) -> None:
-        """Take note of a node, new or changed."""
-        self._accounts.set_node(node["metadata"]["name"], node_offer(node))
+    def node_seen(self, node: Manifest) -> bool:
+        """Take note of a node, new or changed; return whether that matters to pods."""
+        return self._accounts.set_node(node["metadata"]["name"], node_offer(node))
 
-    def node_gone(self, name: str) -> None:
-        self._accounts.set_node(name, None)
+    def node_gone(self, name: str) -> bool:
+        """Take note that a node is gone; return whether that matters to pods."""
+        return self._accounts.set_node(name, None)
 
     def pod_seen(self, pod: Manifest) -> None:
         """Take note of a pod, new or changed."""
@@ -104,11 +106,21 @@ class Scheduler:
             self._accounts.remove_tenant(uid)
             self._wait(pod)
 
+    def reconsider(self) -> None:
+        """
+        Try all pods again, so that they are told what keeps them waiting now.
+
+        To be called some time after nodes have changed. Pods that can be placed have not waited
+        for it.
+        """
+        self._waiting.call_all_back()
+
     def try_again(self, uid: str) -> None:
         """Take note that the victims of a refused pod could not be deleted."""
         pending = self._waiting.get(uid)
         if pending is not None and pending.is_parked:
             self._nominate(pending, "")
+            pending.told = ""
             self._waiting.activate(pending)
 
     def _wait(self, pod: Manifest) -> None:
@@ -133,11 +145,19 @@ class Scheduler:
     # -- what to do ---------------------------------------------------------------------------
 
     def decide(self) -> Decision | None:
-        """Return the next decision; None if nothing can be done until something changes."""
-        if self._seen_generation != self._accounts.generation:
-            self._wake()
-        pending = self._waiting.pop()
-        return None if pending is None else self._place(pending)
+        """Return the next decision; None if there is none until something changes."""
+        while True:
+            if self._seen_generation != self._accounts.generation:
+                self._wake()
+            pending = self._waiting.pop()
+            if pending is None:
+                return None
+            told, nominated = pending.told, pending.nominated
+            decision = self._place(pending)
+            if isinstance(decision, Bind) or decision.victims:
+                return decision
+            if (decision.message, decision.nominated) != (told, nominated):
+                return decision
 
     def _wake(self) -> None:
         changed = set(self._accounts.changed_since(self._seen_generation))
@@ -204,10 +224,10 @@ class Scheduler:
         message = availability(nodes, reasons)
         if not shape.demand.may_preempt:
             why = "not eligible due to preemptionPolicy=Never."
-            return self._refuse(pending, f"{message} preemption: {why}")
+            return self._refuse(pending, f"{message} {_NO_PREEMPTION}{why}")
         if self._is_waiting_for_victims(pending):
             why = "not eligible due to a terminating pod on the nominated node."
-            return self._refuse(pending, f"{message} preemption: {why}", pending.nominated)
+            return self._refuse(pending, f"{message} {_NO_PREEMPTION}{why}", pending.nominated)
         worth = [name for name, each in shape.rejections.items() if each.preemption_helps]
         worth += shape.merits
         accounts = (self._accounts[name] for name in worth)
@@ -218,7 +238,7 @@ class Scheduler:
             told = Counter(reason for each in fruitless.values() for reason in each)
             if unhelpful := nodes - len(worth):
                 told[_UNHELPFUL] += unhelpful
-            return self._refuse(pending, f"{message} preemption: {availability(nodes, told)}")
+            return self._refuse(pending, f"{message} {_NO_PREEMPTION}{availability(nodes, told)}")
         for other in list(self._nominated.values()):
             if other.nominated == found.node and other.order[0] > pending.order[0]:
                 self._nominate(other, "")
@@ -244,6 +264,7 @@ class Scheduler:
             # Its equals would fare the same.
             pending.shape.refusal = message
             pending.shape.refused_generation = self._accounts.generation
+        pending.told = message
         self._waiting.park(pending)
         return Refuse(pod=pending.pod, message=message, nominated=nominated, victims=tuple(victims))
 

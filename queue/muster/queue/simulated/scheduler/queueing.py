@@ -31,6 +31,8 @@ class Pending:
     nominated: str = ""
     """The node on which it is going to run once others have left."""
     is_parked: bool = False
+    told: str = ""
+    """The last refusal."""
 
     @property
     def uid(self) -> str:
@@ -147,6 +149,12 @@ class Waiting:
             if pending is not None and pending.is_parked and pending.order == order:
                 self.activate(pending)
                 return
+
+    def call_all_back(self) -> None:
+        """Activate every parked pod that waits for nothing in particular."""
+        for pending in self._pending.values():
+            if pending.is_parked and not pending.nominated:
+                self.activate(pending)
 
     def wake(self, accounts: Accounts) -> None:
         """Call pods back that what has changed since the last time could help."""
