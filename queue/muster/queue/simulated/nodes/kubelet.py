@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, Final
 
-from muster.queue.client.informer import Change, Informer, Key
+from muster.queue.client.informer import Change, Informer, Key, key_of
 from muster.queue.client.kinds import POD
 from muster.queue.client.protocol import Client, Manifest
 from muster.queue.client.refusal import Refusal
@@ -24,6 +24,7 @@ from muster.queue.simulated.nodes.behaviour import FOREVER_US
 from muster.queue.simulated.nodes.marks import is_failed
 from muster.queue.simulated.nodes.pod_run import PodRun, RunSettings
 from muster.queue.simulated.nodes.pod_status import TERMINAL, Place, differs, pod_status
+from muster.queue.simulated.nodes.pods_by_node import PodsByNode, node_of
 
 _WORKERS: Final = 32
 _US: Final = 1_000_000
@@ -55,11 +56,11 @@ class Kubelets:
         self._queue: WorkQueue[Key] = WorkQueue(clock, rng)
         self._newest: dict[Key, Manifest] = {}
         """Our pods, as the mirror or an answer to a write of ours has them, whichever is newer."""
-        self._by_node: dict[str, dict[Key, None]] = {name: {} for name in self._hosts}
         self._runs: dict[Key, PodRun] = {}
         self._told: dict[Key, str] = {}
         """The problem that each pod was told of."""
         self._addresses = Addresses()
+        self._by_node = PodsByNode(pods)
         nodes.listen(self._heed_node)
         pods.listen(self._heed_pod)
 
@@ -71,7 +72,7 @@ class Kubelets:
         pod = change.new
         if pod is None:
             self._forget(change.key)
-        elif pod["spec"].get("nodeName") in self._hosts:
+        elif node_of(pod) in self._hosts:
             self._learn(change.key, pod)
             self._queue.add(change.key)
 
@@ -79,22 +80,20 @@ class Kubelets:
         """Look at all pods of a node that is heard of again."""
         was_away = change.old is None or is_failed(change.old)
         if change.new is not None and was_away and not is_failed(change.new):
-            for key in self._by_node.get(change.key.name, ()):
-                self._queue.add(key)
+            for pod in self._by_node.on(change.key.name):
+                if key_of(pod) in self._newest:
+                    self._queue.add(key_of(pod))
 
     def _learn(self, key: Key, pod: Manifest) -> None:
         known = self._newest.get(key)
         if known is None or _version(known) < _version(pod):
             self._newest[key] = pod
-            self._by_node[pod["spec"]["nodeName"]][key] = None
 
     def _forget(self, key: Key) -> None:
-        pod = self._newest.pop(key, None)
-        if pod is not None:
-            self._by_node[pod["spec"]["nodeName"]].pop(key, None)
-            self._runs.pop(key, None)
-            self._told.pop(key, None)
-            self._addresses.release(key)
+        self._newest.pop(key, None)
+        self._runs.pop(key, None)
+        self._told.pop(key, None)
+        self._addresses.release(key)
 
     async def _look_after(self, key: Key) -> None:
         pod = self._newest.get(key)
