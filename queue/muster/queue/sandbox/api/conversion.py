@@ -8,8 +8,8 @@ labels and annotations alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.api.https import Caller, CallFailed
@@ -78,11 +78,26 @@ class Converter:
             raise _failure(f"{returned} {len(converted)} objects, expected {len(objects)}")
         try:
             return [
-                _restored(original, obj, api_version)
-                for original, obj in zip(objects, converted, strict=True)
+                _restored(original, obj, api_version, _words(index, len(objects)))
+                for index, (original, obj) in enumerate(zip(objects, converted, strict=True))
             ]
         except _BadAnswerError as error:
             raise _failure(f"{returned} {error}") from None
+
+
+class _Words(NamedTuple):
+    """What the faults of one converted object begin with."""
+
+    form: str
+    identity: str
+    metadata: str
+
+
+def _words(index: int, count: int) -> _Words:
+    if count == 1:
+        return _Words("invalid object at index 0", "invalid object", "invalid metadata")
+    converted = f"invalid converted object at index {index}"
+    return _Words(converted, converted, f"invalid metadata in object at index {index}")
 
 
 class _BadAnswerError(Exception):
@@ -99,7 +114,7 @@ def _kind(obj: Shared) -> str:
 
 def _converted(review: Mapping[str, Any], uid: str) -> list[Any]:
     """Return the objects in an answer."""
-    form = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
+    form = f"{review.get('apiVersion') or '/'}, Kind={review.get('kind') or ''}"
     expected = f"{API_VERSION}, Kind={_KIND}"
     if form != expected:
         raise _BadAnswerError(f"expected webhook response of {expected}, got {form}")
@@ -116,47 +131,43 @@ def _converted(review: Mapping[str, Any], uid: str) -> list[Any]:
     return objects
 
 
-def _restored(original: Shared, converted: Any, api_version: str) -> Object:
+def _restored(original: Shared, converted: Any, api_version: str, words: _Words) -> Object:
     """Return a converted object with the metadata that it must keep."""
     if not isinstance(converted, dict):
-        raise _BadAnswerError("invalid object: it is no object")
+        raise _BadAnswerError(f"{words.form}: it is no object")
     wanted = {"groupVersion": ("apiVersion", api_version), "kind": ("kind", original["kind"])}
     for name, (field, expected) in wanted.items():
         if (received := converted.get(field, "")) != expected:
-            raise _BadAnswerError(
-                f"invalid object at index 0: invalid {name} "
-                f"(expected {expected}, received {received})"
-            )
+            why = f"invalid {name} (expected {expected}, received {received})"
+            raise _BadAnswerError(f"{words.form}: {why}")
     metadata = converted.get("metadata")
-    if metadata is None:
-        raise _BadAnswerError("invalid metadata: missing metadata in converted object")
     if not isinstance(metadata, dict):
-        raise _BadAnswerError("invalid metadata: it is no object")
+        why = "missing metadata in converted object" if metadata is None else "it is no object"
+        raise _BadAnswerError(f"{words.metadata}: {why}")
     kept: Object = copied(original["metadata"])
     for field, shown in (("name",) * 2, ("namespace",) * 2, ("uid", "UID")):
         before, after = kept.get(field, ""), metadata.get(field, "")
         if before != after:
-            raise _BadAnswerError(
-                f"invalid object: must have the same {shown}: {before} != {after}"
-            )
+            why = f"must have the same {shown}: {before} != {after}"
+            raise _BadAnswerError(f"{words.identity}: {why}")
     for field in ("labels", "annotations"):
         kept.pop(field, None)
         if (texts := metadata.get(field)) is not None:
-            kept[field] = _checked(field, texts, original["metadata"].get(field) or {})
+            for wrong in _text_faults(field, texts, original["metadata"].get(field) or {}):
+                raise _BadAnswerError(f"{words.metadata}: {wrong}")
+            kept[field] = texts
     return {**converted, "metadata": kept}
 
 
-def _checked(field: str, texts: Any, before: Shared) -> Any:
+def _text_faults(field: str, texts: Any, before: Shared) -> Iterator[str]:
+    """Yield the faults of labels or annotations; what was there before may stay as it was."""
     if not isinstance(texts, dict):
-        raise _BadAnswerError(f"invalid metadata: invalid metadata.{field} in converted object")
+        yield f"invalid metadata.{field} in converted object"
+        return
     for key, text in texts.items():
         if not isinstance(text, str):
-            raise _BadAnswerError(f"invalid metadata: metadata.{field}[{key}] must be a string")
-        wrong = [] if before.get(key) == text else [*label_key(key)]
-        if field == "labels" and before.get(key) != text:
-            wrong += label_value(text)
-        for says in wrong:
-            raise _BadAnswerError(
-                f'invalid metadata: metadata.{field}: Invalid value: "{key}": {says}'
-            )
-    return texts
+            yield f"metadata.{field}[{key}] must be a string"
+        elif before.get(key) != text:
+            wrong = (*label_key(key), *(label_value(text) if field == "labels" else ()))
+            for says in wrong:
+                yield f'metadata.{field}: Invalid value: "{key}": {says}'
