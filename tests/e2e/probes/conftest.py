@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.api import Api
+from tests.e2e.probes.hooks import Configured, Hooks
 from tests.e2e.probes.probe import Probe
 
 
@@ -14,3 +15,16 @@ def probe(api: Api, namespace: str) -> Iterator[Probe]:
     probe = Probe(api, namespace)
     yield probe
     probe.clean_up()
+
+
+@pytest.fixture(scope="session")
+def hooks() -> Iterator[Hooks]:
+    """A server of webhooks in this process."""
+    with Hooks() as hooks:
+        yield hooks
+
+
+@pytest.fixture
+def configured(probe: Probe, hooks: Hooks) -> Configured:
+    """Webhooks that are asked about this test's objects alone."""
+    return Configured(probe, hooks)
