@@ -126,10 +126,10 @@ def _version_errors(spec: Shared, index: int, version: Shared) -> Iterator[Field
 def _version_list_errors(versions: Sequence[Shared]) -> Iterator[FieldError]:
     names = [version.get("name", "") for version in versions]
     if len(dict.fromkeys(names)) < len(names):
-        yield invalid_value("spec.versions", versions, "must contain unique version names")
+        yield invalid_value("spec.versions", list(versions), "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
-        yield invalid_value("spec.versions", versions, why)
+        yield invalid_value("spec.versions", list(versions), why)
     if names and (wrong := dns_1035_label(names[0])):
         yield invalid_value("spec.version", names[0], ",".join(wrong))
 
