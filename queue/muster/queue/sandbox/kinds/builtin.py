@@ -24,14 +24,26 @@ from muster.queue.client.kinds import (
     Kind,
 )
 from muster.queue.sandbox.kinds import fields
+from muster.queue.sandbox.kinds.budgets import BudgetStrategy
+from muster.queue.sandbox.kinds.classes import PriorityClassStrategy, RuntimeClassStrategy
+from muster.queue.sandbox.kinds.configuration import ConfigMapStrategy, SecretStrategy
+from muster.queue.sandbox.kinds.events import EventStrategy, NewEventStrategy
 from muster.queue.sandbox.kinds.jobs import JobStrategy
+from muster.queue.sandbox.kinds.leases import LeaseStrategy
 from muster.queue.sandbox.kinds.limits import LimitRangeStrategy
+from muster.queue.sandbox.kinds.namespaces import NamespaceStrategy
+from muster.queue.sandbox.kinds.nodes import NodeStrategy
 from muster.queue.sandbox.kinds.pods import PodStrategy, PodTemplateStrategy
 from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.roles import BindingStrategy, RoleStrategy
 from muster.queue.sandbox.kinds.schemas import schema
-from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
+from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, StatusStrategy
+from muster.queue.sandbox.kinds.webhook_configurations import WebhookConfigurationStrategy
 
 _API: Final = "io.k8s.api"
+_DEFINITION: Final = (
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
+)
 _RBAC: Final = "rbac.authorization.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 
@@ -43,10 +55,16 @@ def builtin_resources() -> tuple[Resource, ...]:
 
 def _core() -> tuple[Resource, ...]:
     return (
-        _resource(CONFIG_MAP, f"{_API}.core.v1.ConfigMap", short_names=("cm",)),
+        _resource(
+            CONFIG_MAP,
+            f"{_API}.core.v1.ConfigMap",
+            strategy=ConfigMapStrategy(),
+            short_names=("cm",),
+        ),
         _resource(
             Kind("", "v1", "Event", "events", namespaced=True),
             f"{_API}.core.v1.Event",
+            strategy=EventStrategy(),
             short_names=("ev",),
             selectable=fields.EVENT,
         ),
@@ -59,6 +77,7 @@ def _core() -> tuple[Resource, ...]:
         _resource(
             NAMESPACE,
             f"{_API}.core.v1.Namespace",
+            strategy=NamespaceStrategy(),
             short_names=("ns",),
             subresources=("finalize", "status"),
             selectable=fields.NAMESPACE,
@@ -66,6 +85,7 @@ def _core() -> tuple[Resource, ...]:
         _resource(
             NODE,
             f"{_API}.core.v1.Node",
+            strategy=NodeStrategy(),
             short_names=("no",),
             subresources=("status",),
             selectable=fields.NODE,
@@ -87,6 +107,7 @@ def _core() -> tuple[Resource, ...]:
         _resource(
             Kind("", "v1", "Secret", "secrets", namespaced=True),
             f"{_API}.core.v1.Secret",
+            strategy=SecretStrategy(),
             selectable=fields.SECRET,
         ),
         _resource(
@@ -107,17 +128,25 @@ def _batch() -> tuple[Resource, ...]:
             subresources=("status",),
             selectable=fields.JOB,
         ),
-        _resource(LEASE, f"{_API}.coordination.v1.Lease"),
+        _resource(LEASE, f"{_API}.coordination.v1.Lease", strategy=LeaseStrategy()),
         _resource(
             EVENT,
             f"{_API}.events.v1.Event",
+            strategy=NewEventStrategy(),
+            stored_as="events.",
             short_names=("ev",),
             selectable=fields.NEW_EVENT,
         ),
-        _resource(PRIORITY_CLASS, f"{_API}.scheduling.v1.PriorityClass", short_names=("pc",)),
+        _resource(
+            PRIORITY_CLASS,
+            f"{_API}.scheduling.v1.PriorityClass",
+            strategy=PriorityClassStrategy(),
+            short_names=("pc",),
+        ),
         _resource(
             Kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False),
             f"{_API}.node.v1.RuntimeClass",
+            strategy=RuntimeClassStrategy(),
         ),
     )
 
@@ -127,6 +156,7 @@ def _policies() -> tuple[Resource, ...]:
         _resource(
             Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
             f"{_API}.policy.v1.PodDisruptionBudget",
+            strategy=BudgetStrategy(),
             short_names=("pdb",),
             subresources=("status",),
         ),
@@ -134,8 +164,14 @@ def _policies() -> tuple[Resource, ...]:
             _resource(
                 Kind(_RBAC, "v1", name, f"{name.lower()}s", namespaced=not name.startswith("C")),
                 f"{_API}.rbac.v1.{name}",
+                strategy=strategy(name),
             )
-            for name in ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role")
+            for name, strategy in (
+                ("ClusterRoleBinding", BindingStrategy),
+                ("ClusterRole", RoleStrategy),
+                ("RoleBinding", BindingStrategy),
+                ("Role", RoleStrategy),
+            )
         ),
     )
 
@@ -146,13 +182,15 @@ def _extensions() -> tuple[Resource, ...]:
             _resource(
                 Kind(_ADMISSION, "v1", name, f"{name.lower()}s", namespaced=False),
                 f"{_API}.admissionregistration.v1.{name}",
+                strategy=WebhookConfigurationStrategy(name),
                 categories=("api-extensions",),
             )
             for name in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
         ),
         _resource(
             CRD,
-            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+            _DEFINITION,
+            strategy=StatusStrategy(_DEFINITION),
             short_names=("crd", "crds"),
             categories=("api-extensions",),
             subresources=("status",),

@@ -1,0 +1,45 @@
+"""Leases: who holds something, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from muster.queue.client.refusal import FieldError, invalid_value
+from muster.queue.sandbox.kinds.metadata import negative
+from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
+
+
+class LeaseStrategy(BuiltInStrategy):
+    """Of Leases."""
+
+    allows_create_on_update = True
+    allows_unconditional_update = False
+
+    def __init__(self) -> None:
+        super().__init__("io.k8s.api.coordination.v1.Lease")
+
+    def prepare_create(self, obj: Object, now: str) -> None:
+        _drop_coordination(obj)
+
+    def prepare_update(self, obj: Object, old: Shared, subresource: str, now: str) -> None:
+        _drop_coordination(obj)
+
+    def validate_create(self, obj: Shared) -> list[FieldError]:
+        return [*_lease_errors(obj.get("spec") or {})]
+
+    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+        return self.validate_create(obj)
+
+
+def _drop_coordination(lease: Object) -> None:
+    """Drop what no server offers yet unless it is asked to."""
+    for name in ("strategy", "preferredHolder"):
+        lease.get("spec", {}).pop(name, None)
+
+
+def _lease_errors(spec: Shared) -> Iterator[FieldError]:
+    duration_s = spec.get("leaseDurationSeconds")
+    if duration_s is not None and duration_s <= 0:
+        yield invalid_value("spec.leaseDurationSeconds", duration_s, "must be greater than 0")
+    yield from negative("spec.leaseTransitions", spec.get("leaseTransitions"))

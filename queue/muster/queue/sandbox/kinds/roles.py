@@ -1,0 +1,127 @@
+"""
+Roles and their bindings: kept for manifests that bring them along, and enforced by nobody.
+
+Whoever has the token of a sandbox may do everything in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from muster.queue.client.refusal import FieldError, invalid_value, not_supported, required
+from muster.queue.sandbox.kinds.metadata import selector_errors
+from muster.queue.sandbox.kinds.names import dns_subdomain, path_segment
+from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
+
+GROUP: Final = "rbac.authorization.k8s.io"
+_SUBJECTS: Final = ("ServiceAccount", "User", "Group")
+
+
+class RoleStrategy(BuiltInStrategy):
+    """Of Roles and ClusterRoles."""
+
+    name_rule = staticmethod(path_segment)
+    allows_create_on_update = True
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"io.k8s.api.rbac.v1.{kind}")
+        self._namespaced = kind == "Role"
+
+    def validate_create(self, obj: Shared) -> list[FieldError]:
+        return [*_role_errors(obj, namespaced=self._namespaced)]
+
+    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+        return self.validate_create(obj)
+
+
+class BindingStrategy(BuiltInStrategy):
+    """Of RoleBindings and ClusterRoleBindings."""
+
+    name_rule = staticmethod(path_segment)
+    allows_create_on_update = True
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"io.k8s.api.rbac.v1.{kind}")
+        self._namespaced = kind == "RoleBinding"
+
+    def fill(self, obj: Object) -> None:
+        if not obj["roleRef"].get("apiGroup"):
+            obj["roleRef"]["apiGroup"] = GROUP
+        for subject in obj.get("subjects") or ():
+            if not subject.get("apiGroup") and subject["kind"] in {"User", "Group"}:
+                subject["apiGroup"] = GROUP
+
+    def validate_create(self, obj: Shared) -> list[FieldError]:
+        return [*_binding_errors(obj, namespaced=self._namespaced)]
+
+    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+        errors = self.validate_create(obj)
+        if obj["roleRef"] != old["roleRef"]:
+            errors.append(invalid_value("roleRef", obj["roleRef"], "cannot change roleRef"))
+        return errors
+
+
+def _role_errors(role: Shared, *, namespaced: bool) -> Iterator[FieldError]:
+    for index, rule in enumerate(role.get("rules") or ()):
+        yield from _rule_errors(f"rules[{index}]", rule, namespaced=namespaced)
+    aggregation = role.get("aggregationRule")
+    if aggregation is not None:
+        place = "aggregationRule.clusterRoleSelectors"
+        selectors = aggregation.get("clusterRoleSelectors") or ()
+        if not selectors:
+            detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+            yield required(place, detail)
+        for index, selector in enumerate(selectors):
+            yield from selector_errors(f"{place}[{index}]", selector)
+
+
+def _rule_errors(place: str, rule: Shared, *, namespaced: bool) -> Iterator[FieldError]:
+    if not rule.get("verbs"):
+        yield required(f"{place}.verbs", "verbs must contain at least one value")
+    if urls := rule.get("nonResourceURLs"):
+        at = f"{place}.nonResourceURLs"
+        if namespaced:
+            yield invalid_value(at, urls, "namespaced rules cannot apply to non-resource URLs")
+        if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+            detail = "rules cannot apply to both regular resources and non-resource URLs"
+            yield invalid_value(at, urls, detail)
+        return
+    if not rule.get("apiGroups"):
+        detail = "resource rules must supply at least one api group"
+        yield required(f"{place}.apiGroups", detail)
+    if not rule.get("resources"):
+        detail = "resource rules must supply at least one resource"
+        yield required(f"{place}.resources", detail)
+
+
+def _binding_errors(binding: Shared, *, namespaced: bool) -> Iterator[FieldError]:
+    role = binding["roleRef"]
+    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
+    if role["apiGroup"] != GROUP:
+        yield not_supported("roleRef.apiGroup", role["apiGroup"], (GROUP,))
+    if role["kind"] not in kinds:
+        yield not_supported("roleRef.kind", role["kind"], kinds)
+    if not role["name"]:
+        yield required("roleRef.name")
+    for detail in path_segment(role["name"]):
+        yield invalid_value("roleRef.name", role["name"], detail)
+    for index, subject in enumerate(binding.get("subjects") or ()):
+        yield from _subject_errors(f"subjects[{index}]", subject, namespaced=namespaced)
+
+
+def _subject_errors(place: str, subject: Shared, *, namespaced: bool) -> Iterator[FieldError]:
+    name, group = subject["name"], subject.get("apiGroup", "")
+    if not name:
+        yield required(f"{place}.name")
+    if subject["kind"] not in _SUBJECTS:
+        yield not_supported(f"{place}.kind", subject["kind"], _SUBJECTS)
+        return
+    account = subject["kind"] == "ServiceAccount"
+    for detail in dns_subdomain(name) if account and name else ():
+        yield invalid_value(f"{place}.name", name, detail)
+    if group != ("" if account else GROUP):
+        yield not_supported(f"{place}.apiGroup", group, ("" if account else GROUP,))
+    if account and not namespaced and not subject.get("namespace"):
+        yield required(f"{place}.namespace")

@@ -1,0 +1,198 @@
+"""Configurations of admission webhooks: which requests are told to whom, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from muster.queue.client.refusal import (
+    FieldError,
+    duplicate,
+    invalid_value,
+    not_supported,
+    required,
+    too_many,
+)
+from muster.queue.sandbox.kinds.metadata import selector_errors
+from muster.queue.sandbox.kinds.names import dns_1035_label, dns_subdomain, label_key
+from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.strategy import CountedStrategy
+from muster.queue.sandbox.kinds.webhook_clients import client_config_errors
+
+_TIMEOUT_S: Final = 10
+_TIMEOUT_MAX_S: Final = 30
+_CONDITIONS_MAX: Final = 64
+_NAME_PARTS_MIN: Final = 3
+_PORT: Final = 443
+_VERSIONS: Final = ("v1", "v1beta1")
+_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_SCOPES: Final = ("*", "Cluster", "Namespaced")
+_CHOICES: Final = (
+    ("failurePolicy", ("Fail", "Ignore")),
+    ("matchPolicy", ("Equivalent", "Exact")),
+    ("sideEffects", ("None", "NoneOnDryRun")),
+    ("reinvocationPolicy", ("IfNeeded", "Never")),
+)
+
+
+class WebhookConfigurationStrategy(CountedStrategy):
+    """Of configurations of mutating or validating webhooks."""
+
+    generation = True
+    allows_unconditional_update = False
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"io.k8s.api.admissionregistration.v1.{kind}")
+        self._mutating = kind.startswith("Mutating")
+
+    def fill(self, obj: Object) -> None:
+        for webhook in obj.get("webhooks") or ():
+            webhook.setdefault("failurePolicy", "Fail")
+            webhook.setdefault("matchPolicy", "Equivalent")
+            webhook.setdefault("namespaceSelector", {})
+            webhook.setdefault("objectSelector", {})
+            webhook.setdefault("timeoutSeconds", _TIMEOUT_S)
+            if self._mutating:
+                webhook.setdefault("reinvocationPolicy", "Never")
+            for rule in webhook.get("rules") or ():
+                rule.setdefault("scope", "*")
+            if service := webhook["clientConfig"].get("service"):
+                service.setdefault("port", _PORT)
+
+    def validate_create(self, obj: Shared) -> list[FieldError]:
+        return [*_webhooks_errors(obj.get("webhooks") or ())]
+
+    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+        return self.validate_create(obj)
+
+
+def _webhooks_errors(webhooks: Sequence[Shared]) -> Iterator[FieldError]:
+    names: dict[str, None] = {}
+    for index, webhook in enumerate(webhooks):
+        place = f"webhooks[{index}]"
+        yield from _webhook_errors(place, webhook)
+        versions = webhook.get("admissionReviewVersions") or []
+        yield from _versions_errors(f"{place}.admissionReviewVersions", versions)
+        if webhook["name"] in names:
+            yield duplicate(f"{place}.name", webhook["name"])
+        names[webhook["name"]] = None
+
+
+def _webhook_errors(place: str, webhook: Shared) -> Iterator[FieldError]:
+    yield from _name_errors(f"{place}.name", webhook["name"])
+    for index, rule in enumerate(webhook.get("rules") or ()):
+        yield from _rule_errors(f"{place}.rules[{index}]", rule)
+    for name, allowed in _CHOICES:
+        value = webhook.get(name)
+        if value is None:
+            if name == "sideEffects":
+                yield required(f"{place}.{name}", f"must specify one of {', '.join(allowed)}")
+        elif value not in allowed:
+            yield not_supported(f"{place}.{name}", value, allowed)
+    timeout_s = webhook["timeoutSeconds"]
+    if not 1 <= timeout_s <= _TIMEOUT_MAX_S:
+        detail = f"the timeout value must be between 1 and {_TIMEOUT_MAX_S} seconds"
+        yield invalid_value(f"{place}.timeoutSeconds", timeout_s, detail)
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from selector_errors(f"{place}.{name}", webhook.get(name))
+    yield from client_config_errors(webhook["clientConfig"], f"{place}.clientConfig")
+    conditions = webhook.get("matchConditions") or ()
+    yield from _conditions_errors(f"{place}.matchConditions", conditions)
+
+
+def _name_errors(place: str, name: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(place)
+    elif wrong := dns_subdomain(name):
+        yield invalid_value(place, name, ",".join(wrong))
+    elif len(name.split(".")) < _NAME_PARTS_MIN:
+        detail = "should be a domain with at least three segments separated by dots"
+        yield invalid_value(place, name, detail)
+
+
+def _versions_errors(place: str, versions: list[str]) -> Iterator[FieldError]:
+    listed = ", ".join(_VERSIONS)
+    if not versions:
+        yield required(place, f"must specify one of {listed}")
+        return
+    seen: dict[str, None] = {}
+    for index, version in enumerate(versions):
+        if version in seen:
+            yield invalid_value(f"{place}[{index}]", version, "duplicate version")
+            continue
+        seen[version] = None
+        for detail in dns_1035_label(version):
+            yield invalid_value(f"{place}[{index}]", version, detail)
+    if not any(version in _VERSIONS for version in versions):
+        yield invalid_value(place, versions, f"must include at least one of {listed}")
+
+
+def _rule_errors(place: str, rule: Shared) -> Iterator[FieldError]:
+    operations = rule.get("operations") or []
+    if not operations:
+        yield required(f"{place}.operations")
+    yield from _star_errors(f"{place}.operations", operations, "operations")
+    for index, operation in enumerate(operations):
+        if operation not in _OPERATIONS:
+            yield not_supported(f"{place}.operations[{index}]", operation, _OPERATIONS)
+    for name, words in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        values = rule.get(name) or []
+        if not values:
+            yield required(f"{place}.{name}")
+        yield from _star_errors(f"{place}.{name}", values, words)
+    for index, version in enumerate(rule.get("apiVersions") or ()):
+        if not version:
+            yield required(f"{place}.apiVersions[{index}]")
+    yield from _resources_errors(f"{place}.resources", rule.get("resources") or [])
+    if rule["scope"] not in _SCOPES:
+        yield not_supported(f"{place}.scope", rule["scope"], _SCOPES)
+
+
+def _star_errors(place: str, values: list[str], words: str) -> Iterator[FieldError]:
+    if len(values) > 1 and "*" in values:
+        detail = f"if '*' is present, must not specify other {words}"
+        yield invalid_value(place, values, detail)
+
+
+def _resources_errors(place: str, resources: list[str]) -> Iterator[FieldError]:
+    if not resources:
+        yield required(place)
+    stars: dict[str, str] = {}
+    for index, text in enumerate(resources):
+        at = f"{place}[{index}]"
+        if not text:
+            yield required(at)
+        resource, slash, subresource = text.partition("/")
+        if not slash:
+            continue
+        for known in (f"{resource}/*", f"*/{subresource}"):
+            if known in stars:
+                detail = f"if '{known}' is present, must not specify {text}"
+                yield invalid_value(at, text, detail)
+        if "*" in {resource, subresource}:
+            stars[text] = text
+    if len(resources) > 1 and "*/*" in resources:
+        detail = "if '*/*' is present, must not specify other resources"
+        yield invalid_value(place, resources, detail)
+    whole = any(text not in {"*", ""} and "/" not in text for text in resources)
+    if "*" in resources and whole:
+        detail = "if '*' is present, must not specify other resources without subresources"
+        yield invalid_value(place, resources, detail)
+
+
+def _conditions_errors(place: str, conditions: Sequence[Shared]) -> Iterator[FieldError]:
+    if len(conditions) > _CONDITIONS_MAX:
+        yield too_many(place, len(conditions), _CONDITIONS_MAX)
+    names: dict[str, None] = {}
+    for index, condition in enumerate(conditions):
+        at, name = f"{place}[{index}]", condition["name"]
+        if not condition["expression"].strip():
+            yield required(f"{at}.expression")
+        if not name:
+            yield required(f"{at}.name")
+            continue
+        for detail in label_key(name):
+            yield invalid_value(f"{at}.name", name, detail)
+        if name in names:
+            yield duplicate(f"{at}.name", name)
+        names[name] = None
