@@ -34,10 +34,15 @@ def deny(**status: Any) -> Answer:
     return lambda _: {"allowed": False, "status": status}
 
 
+def encoded(*operations: Manifest) -> str:
+    """Return a JSON patch as a review has it."""
+    return base64.b64encode(json.dumps(operations).encode()).decode()
+
+
 def patch(*operations: Manifest) -> Answer:
     """Return an answer that changes the object."""
-    encoded = base64.b64encode(json.dumps(operations).encode()).decode()
-    return lambda _: {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
+    change = encoded(*operations)
+    return lambda _: {"allowed": True, "patchType": "JSONPatch", "patch": change}
 
 
 def annotate(name: str, value: str = "") -> Answer:

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from tests.e2e.api import Answer as Response
-from tests.e2e.probes.hooks import CONFIGMAPS, Answer, Configured, Hooks, allow, annotate, patch
+from tests.e2e.probes.hooks import (
+    CONFIGMAPS,
+    Answer,
+    Configured,
+    Hooks,
+    allow,
+    annotate,
+    encoded,
+    patch,
+)
 from tests.e2e.probes.probe import Probe, causes
 from tests.queue.api.manifests import Manifest, changed
 
@@ -33,10 +42,18 @@ def review(**response: Any) -> Answer:
 
 
 WRONG: list[tuple[str, Answer, str]] = [
-    ("nothing", lambda _: b"", "failed to call webhook"),
+    ("nothing", lambda _: b"", "failed to call webhook: 0-length response"),
     ("no JSON", lambda _: b"?", "failed to call webhook"),
-    ("no response", lambda _: b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}', ""),
-    ("another kind", lambda _: b'{"apiVersion":"v1","kind":"Pod","response":{}}', ""),
+    (
+        "no response",
+        lambda _: b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}',
+        "webhook response was absent",
+    ),
+    (
+        "another kind",
+        lambda _: b'{"apiVersion":"v1","kind":"Pod","response":{}}',
+        'no kind "Pod" is registered',
+    ),
     ("another review", review(uid="other", allowed=True), "expected response.uid="),
     ("no uid", review(allowed=True), "expected response.uid="),
 ]
@@ -60,24 +77,52 @@ def test_a_failure_is_ignored_if_so_wished(
     assert failed(configured, answer, failurePolicy="Ignore").code == 201, why
 
 
-BAD_PATCHES: list[tuple[str, Answer]] = [
-    ("no type", lambda _: {"allowed": True, "patch": "W10="}),
-    ("another type", lambda _: {"allowed": True, "patchType": "Merge", "patch": "W10="}),
-    ("a type and no patch", lambda _: {"allowed": True, "patchType": "JSONPatch"}),
-    ("no list", lambda _: {"allowed": True, "patchType": "JSONPatch", "patch": "e30="}),
-    ("a place that is none", patch({"op": "remove", "path": "/data/nothing"})),
-    ("a test that fails", patch({"op": "test", "path": "/kind", "value": "Pod"})),
+PATCH = encoded({"op": "add", "path": "/data", "value": {}})
+BAD_PATCHES: list[tuple[str, Answer, str]] = [
+    (
+        "no type",
+        lambda _: {"allowed": True, "patch": PATCH},
+        "webhook returned response.patch but not response.patchType",
+    ),
+    (
+        "another type",
+        lambda _: {"allowed": True, "patchType": "Merge", "patch": PATCH},
+        "Merge",
+    ),
+    (
+        "a type and no patch",
+        lambda _: {"allowed": True, "patchType": "JSONPatch"},
+        "webhook returned response.patchType but not response.patch",
+    ),
+    (
+        "no list",
+        lambda _: {"allowed": True, "patchType": "JSONPatch", "patch": "e30="},
+        "received undecodable patch in webhook response",
+    ),
+    (
+        "a place that is none",
+        patch({"op": "remove", "path": "/data/nothing"}),
+        'remove operation does not apply: doc is missing path: "/data/nothing"',
+    ),
+    (
+        "a test that fails",
+        patch({"op": "test", "path": "/kind", "value": "Pod"}),
+        "testing value /kind failed: test failed",
+    ),
 ]
 
 
-@pytest.mark.parametrize("why, answer", BAD_PATCHES, ids=[row[0] for row in BAD_PATCHES])
-def test_a_bad_patch_is_a_failure(why: str, answer: Answer, configured: Configured) -> None:
+@pytest.mark.parametrize("why, answer, words", BAD_PATCHES, ids=[row[0] for row in BAD_PATCHES])
+def test_a_bad_patch_is_a_failure(
+    why: str, answer: Answer, words: str, configured: Configured
+) -> None:
     webhook = configured.webhook(configured.hooks.hook(answer))
     configured.configure("Mutating", webhook)
 
     said = configured.probe.api.create(configured.object())
 
     assert said.code == 500, why
+    assert words in said.message
 
 
 def test_who_only_validates_may_not_change(configured: Configured) -> None:
