@@ -19,6 +19,9 @@ def sandbox() -> None:
 
 @sandbox.command()
 @click.option("--nodes", type=click.IntRange(min=0), default=8, show_default=True, metavar="N")
+@click.option(
+    "--gpus-per-node", type=click.IntRange(min=0), default=8, show_default=True, metavar="N"
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
 @click.option(
     "--store",
@@ -32,16 +35,20 @@ def sandbox() -> None:
     metavar="FILE",
     help="Write the kubeconfig there.",
 )
-def up(*, nodes: int, port: int, store: Path | None, kubeconfig: Path | None) -> None:
+def up(
+    *, nodes: int, gpus_per_node: int, port: int, store: Path | None, kubeconfig: Path | None
+) -> None:
     """Start it, and serve until Ctrl-C."""
     # It takes a moment to import: not for `muster sandbox status`.
     from muster.queue.sandbox.command import run  # noqa: PLC0415
+    from muster.queue.simulated.cluster_file import plain_cluster  # noqa: PLC0415
 
     session = Session(default_directory())
+    specs = plain_cluster(nodes, gpus_per_node)
     try:
         asyncio.run(
             run(
-                session, nodes=nodes, port=port, store=store, kubeconfig=kubeconfig, tell=click.echo
+                session, specs=specs, port=port, store=store, kubeconfig=kubeconfig, tell=click.echo
             )
         )
     except (SessionError, StoreFileError) as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 _UNPROCESSABLE: Final = 422
@@ -36,7 +36,7 @@ class Refusal(Exception):  # noqa: N818 - it is a refusal; an error is only one 
     code: int
     reason: str
     message: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
     """What is said besides, in headers where there is HTTP."""
 
@@ -46,7 +46,7 @@ class Refusal(Exception):  # noqa: N818 - it is a refusal; an error is only one 
     @property
     def causes(self) -> list[Mapping[str, str]]:
         """The causes among the details: mappings of reason, message and field."""
-        causes: list[Mapping[str, str]] = self.details.get("causes") or []
+        causes: list[Mapping[str, str]] = (self.details or {}).get("causes") or []
         return causes
 
     def status(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Refusal(Exception):  # noqa: N818 - it is a refusal; an error is only one 
         }
         if self.reason:
             status["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             status["details"] = dict(self.details)
         status["code"] = self.code
         return status
@@ -73,7 +73,7 @@ class Refusal(Exception):  # noqa: N818 - it is a refusal; an error is only one 
                 status.get("code") or code,
                 status.get("reason") or "",
                 status.get("message") or "",
-                status.get("details") or {},
+                status.get("details"),
             )
         return cls(code, "", f"{code} {http.client.responses.get(code, '')}: {status!s:.1000}")
 
@@ -151,12 +151,12 @@ def too_large(limit: int) -> Refusal:
 
 def too_many_requests(message: str, causes: Iterable[Cause] = ()) -> Refusal:
     details = {"causes": [cause.manifest() for cause in causes]}
-    return Refusal(429, "TooManyRequests", message, details if details["causes"] else {})
+    return Refusal(429, "TooManyRequests", message, details if details["causes"] else None)
 
 
 def method_not_allowed() -> Refusal:
     message = "the server does not allow this method on the requested resource"
-    return Refusal(405, "MethodNotAllowed", message)
+    return Refusal(405, "MethodNotAllowed", message, {})
 
 
 def not_acceptable(allowed: Iterable[str]) -> Refusal:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
 from muster.queue.clock import WallClock
+from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.serving import serve
 from muster.queue.sandbox.session import Record, Session, write_private
+from muster.queue.simulated.cluster_file import NodeSpec
 
 
 async def run(
     session: Session,
     *,
-    nodes: int,
+    specs: Sequence[NodeSpec],
     port: int,
     store: Path | None,
     kubeconfig: Path | None,
@@ -33,6 +35,7 @@ async def run(
             path = (kubeconfig or session.kubeconfig).absolute()
             write_private(path, serving.kubeconfig())
             session.tell(Record(os.getpid(), serving.url, str(path), "sandbox", str(store or "")))
-            tell(f"The sandbox is ready at {serving.url}, with {nodes} nodes. Next:\n")
-            tell(f"  export KUBECONFIG={path}\n  kubectl get nodes\n")
-            await ended.wait()
+            async with simulated_cluster(serving.server, WallClock(), specs, seed=0):
+                tell(f"The sandbox is ready at {serving.url}, with {len(specs)} nodes. Next:\n")
+                tell(f"  export KUBECONFIG={path}\n  kubectl get nodes\n")
+                await ended.wait()

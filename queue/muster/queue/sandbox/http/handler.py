@@ -349,7 +349,7 @@ class Handler:
 
     def _refused(self, refusal: Refusal) -> web.Response:
         response = self._respond(refusal.code, orjson.dumps(refusal.status()))
-        if seconds := refusal.details.get("retryAfterSeconds"):
+        if seconds := (refusal.details or {}).get("retryAfterSeconds"):
             response.headers["Retry-After"] = str(seconds)
         return response
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from typing import Final
 
+import orjson
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
+from aiohttp.http_exceptions import BadHttpMethod
 from aiohttp.web_protocol import RequestHandler
 
+from muster.queue.client.refusal import Refusal, method_not_allowed
 from muster.queue.sandbox.http.handler import BODY_BYTES_MAX, Handler
+from muster.queue.sandbox.http.negotiation import JSON
 
 HOST: Final = "127.0.0.1"
 _GRACE_S: Final = 1.0
+_METHOD: Final = re.compile(r"[A-Z]+ /\S* HTTP/1[.][01]")
 _KEPT_S: Final = 600.0
 """How long an idle connection is kept."""
 
@@ -32,6 +38,41 @@ def _request(
     )
 
 
+class _Protocol(RequestHandler):
+    """A connection; what is no HTTP is answered as everything else that is refused."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer has been sent already")
+        is_unknown = isinstance(exc, BadHttpMethod) and message and _METHOD.search(message)
+        refusal = (
+            method_not_allowed() if is_unknown else Refusal(status, "BadRequest", "Bad Request")
+        )
+        answer = web.Response(
+            body=orjson.dumps(refusal.status()), status=refusal.code, content_type=JSON
+        )
+        answer.force_close()
+        return answer
+
+
+class _Server(web.Server):
+    """Makes such connections."""
+
+    def __call__(self) -> RequestHandler:
+        return _Protocol(
+            self,
+            loop=asyncio.get_running_loop(),
+            keepalive_timeout=_KEPT_S,
+            access_log=None,  # type: ignore[arg-type]  # which is how it is turned off
+        )
+
+
 class Listener:
     """Serves a handler until it is closed."""
 
@@ -42,12 +83,7 @@ class Listener:
 
     async def start(self, port: int, context: ssl.SSLContext | None) -> None:
         """Listen on a port, 0 for a free one. Raises OSError when it is taken."""
-        server = web.Server(
-            self._handler,
-            request_factory=_request,
-            handler_cancellation=True,
-            keepalive_timeout=_KEPT_S,
-        )
+        server = _Server(self._handler, request_factory=_request, handler_cancellation=True)
         self._runner = web.ServerRunner(server, shutdown_timeout=_GRACE_S)
         await self._runner.setup()
         site = web.TCPSite(self._runner, HOST, port, ssl_context=context)
