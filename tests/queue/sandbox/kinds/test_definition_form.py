@@ -329,8 +329,9 @@ def test_selectable_fields_are_few_and_different() -> None:
 
 
 def test_what_versions_do_not_share_is_told_of_the_version() -> None:
-    bad = {"additionalPrinterColumns": [{"name": "", "type": "string", "jsonPath": ".a"}]}
-    definition = a_definition({"spec.versions[1]": another_version(**bad)})
+    columns = [{"name": "", "type": "string", "jsonPath": ".a"}]
+    second = another_version(additionalPrinterColumns=columns)
+    definition = a_definition({"spec.versions[1]": second})
 
     (error,) = definition_errors(definition, None)
 
