@@ -96,7 +96,8 @@ class World:
         return await self.put(changed(self.get(), changes))
 
     async def delete(self, name: str = WIDGETS) -> None:
-        definition = changed(self.get(name), {"metadata.deletionTimestamp": NOON})
+        marks = {"metadata.deletionTimestamp": NOON, "metadata.generation": 2}
+        definition = changed(self.get(name), marks)
         DefinitionStrategy().prepare_deletion(definition)
         key = Key(KEY, "", name)
         self.store.put(key, definition, self.store.get(key))

@@ -93,12 +93,19 @@ def test_formats_that_mean_nothing_are_warned_of(schema: Manifest, told: list[st
 
 
 def test_a_deletion_waits_for_the_objects() -> None:
-    definition = a_definition({"metadata.deletionTimestamp": NOON, "metadata.finalizers": ["a/b"]})
+    marks = {"deletionTimestamp": NOON, "deletionGracePeriodSeconds": 0, "generation": 2}
+    definition = a_definition()
+    definition["metadata"] |= {**marks, "finalizers": ["a/b"]}
 
     STRATEGY.prepare_deletion(definition)
     STRATEGY.prepare_deletion(definition)
 
-    assert definition["metadata"]["finalizers"] == ["a/b", FINALIZER]
+    assert definition["metadata"] == {
+        "name": "widgets.example.com",
+        "generation": 1,
+        "deletionTimestamp": NOON,
+        "finalizers": ["a/b", FINALIZER],
+    }
     (pending,) = definition["status"]["conditions"]
     assert pending == condition(definition, "Terminating")
     assert (pending["status"], pending["reason"]) == ("True", "InstanceDeletionPending")

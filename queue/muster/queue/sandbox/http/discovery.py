@@ -44,6 +44,8 @@ def verbs(resource: Resource) -> list[str]:
     """Return what can be done with objects of a kind."""
     if resource.kind.plural == "namespaces" and not resource.kind.group:
         return [verb for verb in _VERBS if verb != "deletecollection"]
+    if resource.terminating:
+        return ["delete", "deletecollection", "get", "list", "watch"]
     return [*_VERBS]
 
 

@@ -7,7 +7,7 @@ The schema of a version says what its objects may be; what else they do, all cus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -16,6 +16,7 @@ from muster.queue.client.kinds import Kind
 from muster.queue.client.refusal import FieldError, Subject, forbidden, invalid_value
 from muster.queue.sandbox.kinds.columns import printer_columns, selectable_fields
 from muster.queue.sandbox.kinds.definitions import TERMINATING, is_true
+from muster.queue.sandbox.kinds.jsonpath import as_text
 from muster.queue.sandbox.kinds.names import label_key
 from muster.queue.sandbox.kinds.published import published_schema, schema_name
 from muster.queue.sandbox.kinds.resource import (
@@ -30,7 +31,7 @@ from muster.queue.sandbox.kinds.schemas import object_meta
 from muster.queue.sandbox.kinds.strategy import put_back
 from muster.queue.sandbox.schema.defaulting import fill_defaults
 from muster.queue.sandbox.schema.faults import NO_FIELD
-from muster.queue.sandbox.schema.node import MISSING, Schema, compile_definition
+from muster.queue.sandbox.schema.node import MISSING, Raw, Schema, compile_definition
 from muster.queue.sandbox.schema.uniqueness import duplicates
 from muster.queue.sandbox.schema.validation import validate
 
@@ -71,7 +72,7 @@ def terminating(resource: Resource) -> Resource:
     """Return a custom resource whose definition goes."""
     strategy = resource.strategy
     assert isinstance(strategy, CustomStrategy), "it is custom"
-    return replace(resource, strategy=strategy.without_new())
+    return replace(resource, strategy=strategy.without_new(), terminating=True)
 
 
 def served_versions(definition: Shared) -> list[str]:
@@ -95,9 +96,8 @@ def _resource(definition: Shared, version: Shared, names: Shared) -> Resource:
     subresources: Shared = version.get("subresources") or {}
     scale = _scale(subresources.get("scale"))
     status = subresources.get("status") is not None
-    strategy = CustomStrategy(
-        kind, schema, status=status, scale=scale, terminating=is_true(definition, TERMINATING)
-    )
+    ends = is_true(definition, TERMINATING)
+    strategy = CustomStrategy(kind, schema, status=status, scale=scale, terminating=ends)
     return Resource(
         kind=kind,
         singular=names.get("singular") or names["kind"].lower(),
@@ -113,6 +113,7 @@ def _resource(definition: Shared, version: Shared, names: Shared) -> Resource:
         schema_name=schema_name(group, name, names["kind"]),
         published=partial(published_schema, definition, name),
         custom=True,
+        terminating=ends,
         warning=_deprecation(spec, version),
         description=raw.get("description") or "",
     )
@@ -189,6 +190,7 @@ class CustomStrategy(Strategy):
         self._has_status = status
         self._scale = scale
         self._terminating = terminating
+        self._has_rules = _has_rules(schema.raw)
 
     def without_new(self) -> CustomStrategy:
         """Return the same for a definition that goes."""
@@ -199,7 +201,7 @@ class CustomStrategy(Strategy):
     def default(self, obj: Object) -> None:
         fill_defaults(self._schema, obj)
 
-    def prepare_create(self, obj: Object, now: str) -> None:  # noqa: ARG002
+    def prepare_create(self, obj: Object, now: str) -> None:
         if self._terminating:
             subject = Subject(self._kind.group, self._kind.plural, obj["metadata"].get("name", ""))
             why = "create not allowed while custom resource definition is terminating"
@@ -212,7 +214,7 @@ class CustomStrategy(Strategy):
         obj: Object,
         old: Shared,
         subresource: str,
-        now: str,  # noqa: ARG002
+        now: str,
     ) -> None:
         if subresource == "status":
             _keep_only_status(obj, old)
@@ -235,8 +237,8 @@ class CustomStrategy(Strategy):
         errors += self._scale_errors(obj, subresource)
         if old is None or not duplicates(self._schema, old):
             errors += duplicates(self._schema, obj)
-        if any(error.reason in _BLOCKING for error in errors):
-            return [*errors, _UNCHECKED]
+        if self._has_rules and any(error.reason in _BLOCKING for error in errors):
+            errors.append(_UNCHECKED)
         return errors
 
     def _schema_errors(self, obj: Shared, old: Shared | None, subresource: str) -> list[FieldError]:
@@ -264,6 +266,15 @@ class CustomStrategy(Strategy):
         for finalizer in sorted({*given}) if given else ():
             if finalizer not in known:
                 yield from _finalizer_warnings(finalizer)
+
+
+def _has_rules(raw: Raw) -> bool:
+    """Say whether anything in a schema has rules in CEL."""
+    children = [*(raw.get("properties") or {}).values()]
+    children += [raw.get(name) for name in ("items", "additionalProperties")]
+    return bool(raw.get("x-kubernetes-validations")) or any(
+        isinstance(child, Mapping) and _has_rules(child) for child in children
+    )
 
 
 def _keep_only_status(obj: Object, old: Shared) -> None:
@@ -313,7 +324,9 @@ def _wrong_type(path: Path, shown: Any, found: Any, wanted: str) -> FieldError:
     kinds = {dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool"}
     kind = kinds.get(type(found), "float64")
     return invalid_value(
-        field, shown, f"{field} accessor error: {found} is of the type {kind}, expected {wanted}"
+        field,
+        shown,
+        f"{field} accessor error: {as_text(found)} is of the type {kind}, expected {wanted}",
     )
 
 

@@ -98,6 +98,9 @@ class DefinitionStrategy(StatusStrategy):
             "message": "CustomResourceDefinition marked for deletion; "
             "CustomResource deletion will begin soon",
         }
+        # Unlike with any other kind, there is no grace and nothing to count.
+        metadata.pop("deletionGracePeriodSeconds", None)
+        metadata["generation"] -= 1
         obj["status"] = {**status, "conditions": [*(status.get("conditions") or ()), pending]}
 
 

@@ -45,6 +45,9 @@ class Strategy:
     graceful = False
     """Deletion may take time: `deletion_grace_s` says how much."""
 
+    orphans_dependents = False
+    """Unless asked otherwise, its deletion leaves what it owns."""
+
     def default(self, obj: Object) -> None:
         """Fill what may be left out."""
 
@@ -135,6 +138,8 @@ class Resource:
     """Makes the schema that OpenAPI shows, for kinds that are not among the known components."""
     custom: bool = False
     """It comes from a definition: no strategic merge patch, strict resourceVersions."""
+    terminating: bool = False
+    """Its definition is being deleted, so there are no new objects."""
     warning: str = ""
     """Of every request, for a deprecated version."""
     description: str = ""
