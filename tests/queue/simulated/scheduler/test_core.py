@@ -417,3 +417,125 @@ def test_pods_learn_what_has_changed_about_the_nodes() -> None:
     )
     known.reconsider()
     assert decisions(known) == [], "this is no news"
+
+
+# -- where other pods are ---------------------------------------------------------------------
+
+ZONES = tuple(node(f"{zone}{i}", labels={"zone": zone}) for zone in "ab" for i in (1, 2))
+
+
+def term(app: str, topology_key: str = "zone", **rest: Any) -> Manifest:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology_key, **rest}
+
+
+def near(*terms: Manifest) -> Manifest:
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+
+
+def apart(*terms: Manifest) -> Manifest:
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+
+
+def app(name: str, namespace: str = "default") -> dict[str, Any]:
+    return {"metadata": {"labels": {"app": name}, "namespace": namespace}}
+
+
+def test_pods_go_where_their_friends_are() -> None:
+    known = scheduler(*ZONES, running("friend", "b1", **app("web")))
+    for i in range(3):
+        known.pod_seen(pod(f"p{i}", affinity=near(term("web")), requests={"cpu": "5"}))
+    assert places(known) == {"p0": "b2", "p1": "b1", "p2": ""}
+
+
+def test_without_a_friend_pods_wait_for_one() -> None:
+    known = scheduler(*ZONES, pod("p", affinity=near(term("web"))))
+    message = refusal(known).message
+    assert message.startswith("0/4 nodes are available: 4 node(s) didn't match pod affinity rules.")
+    known.pod_seen(running("elsewhere", "a1", **app("web", "other")))
+    assert places(known) == {}
+    known.pod_seen(running("friend", "a1", requests={"cpu": "8"}, **app("web")))
+    assert places(known) == {"p": "a2"}
+
+
+def test_friends_of_all_namespaces_count_if_so_wished() -> None:
+    known = scheduler(*ZONES, running("friend", "b1", **app("web", "other")))
+    known.pod_seen(pod("all", affinity=near(term("web", namespaceSelector={}))))
+    known.pod_seen(pod("listed", affinity=near(term("web", namespaces=["other"]))))
+    assert {on[0] for on in places(known).values()} == {"b"}
+
+
+def test_the_first_of_a_group_goes_anywhere() -> None:
+    known = scheduler(*ZONES)
+    for i in range(3):
+        known.pod_seen(
+            pod(f"p{i}", affinity=near(term("web")), requests={"cpu": "1"}, **app("web"))
+        )
+    assert places(known) == {"p0": "a1", "p1": "a2", "p2": "a1"}
+
+
+def test_pods_that_avoid_each_other_share_no_zone() -> None:
+    known = scheduler(*ZONES)
+    for i in range(3):
+        known.pod_seen(pod(f"p{i}", affinity=apart(term("web")), **app("web")))
+    found = decisions(known)
+    assert [each.node for each in found if isinstance(each, Bind)] == ["a1", "b1"]
+    assert "4 node(s) didn't match pod anti-affinity rules" in getattr(found[-1], "message", "")
+    known.pod_gone("uid-p0")
+    assert places(known) == {"p2": "a1"}
+
+
+def test_pods_keep_others_away() -> None:
+    known = scheduler(*ZONES[:2], running("hermit", "a1", affinity=apart(term("web"))))
+    known.pod_seen(pod("p", **app("web")))
+    known.pod_seen(pod("q", **app("mail")))
+    found = decisions(known)
+    assert [each.node for each in found if isinstance(each, Bind)] == ["a2"]
+    assert "2 node(s) didn't satisfy existing pods anti-affinity rules" in getattr(
+        found[0], "message", ""
+    )
+    known.pod_gone("uid-hermit")
+    assert places(known)["p"] == "a1"
+
+
+def spread(**rest: Any) -> Manifest:
+    return {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": "web"}},
+                **rest,
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    "constraint, there, placed",
+    [
+        ({}, ["a1", "a2"], "b"),
+        ({}, ["a1"], "b"),
+        ({"maxSkew": 2}, ["a1"], "ab"),
+        ({"maxSkew": 2}, ["a1", "a2"], "b"),
+        ({"minDomains": 3}, [], "ab"),
+        ({"minDomains": 3}, ["a1", "b1"], ""),
+        ({"topologyKey": "rack"}, [], ""),
+        ({"labelSelector": {"matchLabels": {"app": "mail"}}}, ["a1", "a2"], "ab"),
+    ],
+)
+def test_pods_are_spread(constraint: Manifest, there: list[str], placed: str) -> None:
+    for zone in "ab":
+        known = scheduler(*ZONES, *(running(f"on-{on}", on, **app("web")) for on in there))
+        wish = {"affinity": affinity(expression("zone", "In", zone)), **app("web")}
+        known.pod_seen(pod("p", **wish, **spread(nodeAffinityPolicy="Ignore", **constraint)))
+        assert (places(known)["p"][:1] or "-") == (zone if zone in placed else "-"), zone
+
+
+def test_nobody_is_displaced_where_the_pod_may_not_be_anyway() -> None:
+    known = scheduler(
+        node("a", cpu="1"),
+        running("low", "a", requests={"cpu": "1"}),
+        pod("p", priority=10, requests={"cpu": "1"}, affinity=near(term("web"))),
+    )
+    assert victims(refusal(known)) == []

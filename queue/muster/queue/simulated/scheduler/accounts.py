@@ -54,6 +54,7 @@ class Tenant:
     name: str
     demand: Demand
     started_us: int
+    labels: dict[str, str] = field(default_factory=dict)
     is_leaving: bool = False
     """It is being deleted."""
     is_preempted: bool = False
@@ -115,9 +116,20 @@ class Accounts:
         self.nodes = 0
         self.priorities: Counter[int] = Counter()
         """How many pods on nodes have which priority."""
+        self._repellers: dict[str, None] = {}
+        """Uids of pods on nodes that do not want certain others near them."""
 
     def __getitem__(self, name: str) -> NodeAccount:
         return self._accounts[name]
+
+    def __iter__(self) -> Iterator[NodeAccount]:
+        return iter(self._accounts.values())
+
+    def repellers(self) -> Iterator[tuple[NodeAccount, Tenant]]:
+        """Yield the pods that do not want certain others near them, with their nodes."""
+        for uid in self._repellers:
+            account = self._accounts[self._places[uid]]
+            yield account, account.tenants[uid]
 
     def offering(self, name: str) -> NodeAccount | None:
         """Return the account of a node that exists."""
@@ -151,6 +163,8 @@ class Accounts:
         self.remove_tenant(tenant.uid)
         self._account(node).add(tenant)
         self._places[tenant.uid] = node
+        if tenant.demand.apart:
+            self._repellers[tenant.uid] = None
         self.priorities[tenant.demand.priority] += 1
         self.touch(node)
 
@@ -159,6 +173,7 @@ class Accounts:
         node = self._places.pop(uid, None)
         if node is None:
             return
+        self._repellers.pop(uid, None)
         account = self._accounts[node]
         self.priorities[account.tenants[uid].demand.priority] -= 1
         account.remove(uid)

@@ -8,7 +8,7 @@ carries decisions out reports those that failed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -16,9 +16,20 @@ from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.client.protocol import Manifest
 from muster.queue.simulated.scheduler.accounts import Accounts, Tenant, node_offer
 from muster.queue.simulated.scheduler.demands import Demand, demand
-from muster.queue.simulated.scheduler.fitting import Merit, availability, best, judge
-from muster.queue.simulated.scheduler.preemption import displace, is_waiting_for_victims
+from muster.queue.simulated.scheduler.fitting import (
+    Merit,
+    Rejection,
+    availability,
+    best,
+    judge,
+)
+from muster.queue.simulated.scheduler.preemption import (
+    Displacement,
+    displace,
+    is_waiting_for_victims,
+)
 from muster.queue.simulated.scheduler.queueing import Pending, Waiting
+from muster.queue.simulated.scheduler.topology import Check, arrival, checks
 
 DEFAULT_NAME: Final = "default-scheduler"
 _OVER: Final = {"Succeeded", "Failed"}
@@ -175,22 +186,36 @@ class Scheduler:
         is_known = shape.refused_generation == self._accounts.generation
         if is_known and not pending.nominated:
             return self._refuse(pending, shape.refusal)
-        if node := self._best_node(pending):
-            return self._bind(pending, node)
+        merits, obstacles = self._choices(pending)
+        if pending.nominated in merits:
+            return self._bind(pending, pending.nominated)
+        if merits:
+            return self._bind(pending, best(merits))
         if not self._accounts.nodes:
             return self._refuse(pending, "no nodes available to schedule pods")
-        return self._preempt(pending)
+        return self._preempt(pending, obstacles)
 
-    def _best_node(self, pending: Pending) -> str:
+    def _choices(self, pending: Pending) -> tuple[dict[str, Merit], dict[str, Rejection]]:
+        """Return the nodes that a pod may have, and what other pods hold against the rest."""
         merits = dict(pending.shape.merits)
+        obstacles: dict[str, Rejection] = {}
         for name in {each.nominated for each in self._nominated.values()} & merits.keys():
             if expected := self._expected(pending, name):
                 verdict = judge(pending.shape.demand, self._accounts[name], expected)
-                if not isinstance(verdict, Merit):
-                    del merits[name]
-        if pending.nominated in merits:
-            return pending.nominated
-        return best(merits) if merits else ""
+                if isinstance(verdict, Rejection):
+                    obstacles[name] = verdict
+        for check in self._checks(pending):
+            for name in merits.keys() - obstacles.keys():
+                offer = self._accounts[name].offer
+                if offer is not None and (rejection := check(offer)):
+                    obstacles[name] = rejection
+        for name in obstacles:
+            del merits[name]
+        return merits, obstacles
+
+    def _checks(self, pending: Pending, without: Collection[str] = ()) -> list[Check]:
+        subject = arrival(pending.pod, pending.shape.demand)
+        return checks(subject, self._accounts, without)
 
     def _expected(self, pending: Pending, node: str) -> list[Tenant]:
         """Return the other pods, no less important, that are going to run on a node."""
@@ -212,15 +237,12 @@ class Scheduler:
         self._waiting.call_back(pending.shape)
         return Bind(pod=pod, node=node)
 
-    def _preempt(self, pending: Pending) -> Refuse:
+    def _preempt(self, pending: Pending, obstacles: dict[str, Rejection]) -> Refuse:
         """Refuse a pod, and look for others that have to make room for it."""
         shape = pending.shape
         nodes = self._accounts.nodes
-        reasons = shape.reasons()
-        for name in shape.merits:
-            # They fit themselves, but others are expected there.
-            rejected = judge(shape.demand, self._accounts[name], self._expected(pending, name))
-            reasons.update(() if isinstance(rejected, Merit) else rejected.reasons)
+        rejections = {**shape.rejections, **obstacles}
+        reasons = Counter(reason for each in rejections.values() for reason in each.reasons)
         message = availability(nodes, reasons)
         if not shape.demand.may_preempt:
             why = "not eligible due to preemptionPolicy=Never."
@@ -228,15 +250,11 @@ class Scheduler:
         if self._is_waiting_for_victims(pending):
             why = "not eligible due to a terminating pod on the nominated node."
             return self._refuse(pending, f"{message} {_NO_PREEMPTION}{why}", pending.nominated)
-        worth = [name for name, each in shape.rejections.items() if each.preemption_helps]
-        worth += shape.merits
-        accounts = (self._accounts[name] for name in worth)
-        found, fruitless = displace(
-            shape.demand, accounts, lambda name: self._expected(pending, name)
-        )
+        worth = [name for name, each in rejections.items() if each.preemption_helps]
+        found, fruitless = self._displace(pending, worth)
         if found is None:
             told = Counter(reason for each in fruitless.values() for reason in each)
-            if unhelpful := nodes - len(worth):
+            if unhelpful := nodes - len(fruitless):
                 told[_UNHELPFUL] += unhelpful
             return self._refuse(pending, f"{message} {_NO_PREEMPTION}{availability(nodes, told)}")
         for other in list(self._nominated.values()):
@@ -244,6 +262,28 @@ class Scheduler:
                 self._nominate(other, "")
         victims = tuple(victim for victim in found.victims if not victim.is_leaving)
         return self._refuse(pending, message, found.node, victims)
+
+    def _displace(
+        self, pending: Pending, worth: Iterable[str]
+    ) -> tuple[Displacement | None, Mapping[str, tuple[str, ...]]]:
+        """Return whom the pod displaces on one of the nodes, and why others offer nobody."""
+        accounts = [self._accounts[name] for name in worth]
+        obstacles = self._checks(pending)
+        accounts = [
+            account
+            for account in accounts
+            if account.offer is not None and not any(check(account.offer) for check in obstacles)
+        ]
+        found, fruitless = displace(
+            pending.shape.demand, accounts, lambda name: self._expected(pending, name)
+        )
+        if found is not None and obstacles:
+            # What the pod wants to be near may be among its victims.
+            offer = self._accounts[found.node].offer
+            left = self._checks(pending, [victim.uid for victim in found.victims])
+            if offer is None or any(check(offer) for check in left):
+                found = None
+        return found, fruitless
 
     def _is_waiting_for_victims(self, pending: Pending) -> bool:
         account = self._accounts.offering(pending.nominated)
@@ -260,10 +300,13 @@ class Scheduler:
         victims: Iterable[Tenant] = (),
     ) -> Refuse:
         self._nominate(pending, nominated)
-        if not nominated:
+        shape = pending.shape
+        if not shape.demand.depends_on_pods and self._checks(pending):
+            shape.is_particular = True
+        elif not nominated:
             # Its equals would fare the same.
-            pending.shape.refusal = message
-            pending.shape.refused_generation = self._accounts.generation
+            shape.refusal = message
+            shape.refused_generation = self._accounts.generation
         pending.told = message
         self._waiting.park(pending)
         return Refuse(pod=pending.pod, message=message, nominated=nominated, victims=tuple(victims))
@@ -289,6 +332,7 @@ def _tenant(pod: Manifest, asked: Demand) -> Tenant:
         name=metadata["name"],
         demand=asked,
         started_us=parse_timestamp(status.get("startTime") or metadata["creationTimestamp"]),
+        labels=metadata.get("labels", {}),
         is_leaving=is_leaving,
         is_preempted=is_leaving
         and any(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from muster.admission import requests
 from muster.admission.objects import LabelSelector, Requirement, Toleration
 from muster.queue.api.quantities import MILLI, parse_quantity
 from muster.queue.client.protocol import Manifest
 
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _RULES: Final = requests.CountingRules()
 _MIB: Final = 2**20
 _UNSTATED: Final = {"cpu": 100 * MILLI, "memory": 200 * _MIB * requests.NANO}
@@ -40,6 +41,27 @@ class NodeTerm(NamedTuple):
     """Over the one field metadata.name."""
 
 
+class PodTerm(NamedTuple):
+    """Pods to be near, or apart from, and what near means."""
+
+    selector: LabelSelector | None
+    namespaces: tuple[str, ...] | None
+    """None for all."""
+    topology_key: str
+    """Nodes with the same value of this label are near each other."""
+
+
+class Spread(NamedTuple):
+    """A topologySpreadConstraint that must hold."""
+
+    selector: LabelSelector | None
+    topology_key: str
+    skew_max: int
+    domains_min: int
+    honors_affinity: bool
+    honors_taints: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
     """What decides where a pod may run, and before whom."""
@@ -57,8 +79,18 @@ class Demand:
     tolerations: tuple[Toleration, ...] = ()
     priority: int = 0
     may_preempt: bool = True
+    near: tuple[PodTerm, ...] = ()
+    apart: tuple[PodTerm, ...] = ()
+    spread: tuple[Spread, ...] = ()
+    identity: tuple[str, tuple[tuple[str, str], ...]] | None = None
+    """Namespace and labels, where it matters to the pod where others are: they may be its own."""
     not_simulated: str = ""
     """Something that must be respected and is not simulated."""
+
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether pods on other nodes make a difference."""
+        return self.identity is not None
 
 
 def demand(pod: Manifest) -> Demand:
@@ -67,8 +99,9 @@ def demand(pod: Manifest) -> Demand:
     amounts = requests.effective_requests(_template(spec, {}), _RULES)
     comparable = dict(requests.effective_requests(_template(spec, _UNSTATED), _RULES))
     node_affinity = spec.get("affinity", {}).get("nodeAffinity", {})
-    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    required = node_affinity.get(_REQUIRED)
     preferred = node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
+    near, apart, spread = _near(pod, "podAffinity"), _near(pod, "podAntiAffinity"), _spread(pod)
     return Demand(
         requests=tuple((name, amount) for name, amount in amounts if amount),
         comparable=(comparable["cpu"], comparable["memory"]),
@@ -87,6 +120,10 @@ def demand(pod: Manifest) -> Demand:
         ),
         priority=spec.get("priority", 0),
         may_preempt=spec.get("preemptionPolicy") != "Never",
+        near=near,
+        apart=apart,
+        spread=spread,
+        identity=_identity(pod) if near or apart or spread else None,
         not_simulated=_not_simulated(spec),
     )
 
@@ -142,14 +179,67 @@ def _selector(expressions: Iterable[Manifest]) -> LabelSelector:
     )
 
 
+# -- other pods ---------------------------------------------------------------------------------
+
+
+def _identity(pod: Manifest) -> tuple[str, tuple[tuple[str, str], ...]]:
+    metadata = pod["metadata"]
+    return metadata["namespace"], tuple(sorted(metadata.get("labels", {}).items()))
+
+
+def _near(pod: Manifest, field: str) -> tuple[PodTerm, ...]:
+    terms = pod["spec"].get("affinity", {}).get(field, {}).get(_REQUIRED, ())
+    return tuple(
+        PodTerm(_label_selector(term, pod), _namespaces(term, pod), term["topologyKey"])
+        for term in terms
+    )
+
+
+def _namespaces(term: Manifest, pod: Manifest) -> tuple[str, ...] | None:
+    if term.get("namespaceSelector") == {}:
+        return None
+    return tuple(term.get("namespaces") or [pod["metadata"]["namespace"]])
+
+
+def _spread(pod: Manifest) -> tuple[Spread, ...]:
+    return tuple(
+        Spread(
+            _label_selector(each, pod),
+            each["topologyKey"],
+            each["maxSkew"],
+            each.get("minDomains", 1),
+            each.get("nodeAffinityPolicy", "Honor") == "Honor",
+            each.get("nodeTaintsPolicy", "Ignore") == "Honor",
+        )
+        for each in pod["spec"].get("topologySpreadConstraints", ())
+        if each["whenUnsatisfiable"] == "DoNotSchedule"
+    )
+
+
+def _label_selector(term: Manifest, pod: Manifest) -> LabelSelector | None:
+    """Return whom a term selects: by its labels, and by those that it shares with the pod."""
+    given = term.get("labelSelector")
+    if given is None:
+        return None
+    labels = pod["metadata"].get("labels", {})
+    shared = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field, ())
+        if key in labels
+    ]
+    exact = [
+        {"key": key, "operator": "In", "values": [value]}
+        for key, value in sorted(given.get("matchLabels", {}).items())
+    ]
+    return _selector([*exact, *given.get("matchExpressions", ()), *shared])
+
+
 def _not_simulated(spec: Manifest) -> str:
-    affinity = spec.get("affinity", {})
     for field in ("podAffinity", "podAntiAffinity"):
-        if affinity.get(field, {}).get("requiredDuringSchedulingIgnoredDuringExecution"):
-            return f"required {field}"
-    spread: list[dict[str, Any]] = spec.get("topologySpreadConstraints", [])
-    if any(each.get("whenUnsatisfiable") == "DoNotSchedule" for each in spread):
-        return "a topologySpreadConstraint with DoNotSchedule"
+        for term in spec.get("affinity", {}).get(field, {}).get(_REQUIRED, ()):
+            if term.get("namespaceSelector"):
+                return f"a namespaceSelector in a required {field}"
     for volume in spec.get("volumes", ()):
         if "persistentVolumeClaim" in volume or "ephemeral" in volume:
             return "a persistent volume"

@@ -65,13 +65,17 @@ def _static_rejection(demand: Demand, name: str, offer: NodeOffer) -> Rejection 
     for taint in offer.taints:
         if taint.effect != "PreferNoSchedule" and not _tolerated(taint, demand.tolerations):
             return _never("node(s) had untolerated taint(s)")
-    wanted = all(offer.labels.get(key) == value for key, value in demand.node_selector)
-    required = demand.required
-    if not wanted or (
-        required is not None and not any(_meets(term, name, offer) for term in required)
-    ):
+    if not is_wanted(demand, name, offer):
         return _never("node(s) didn't match Pod's node affinity/selector")
     return None
+
+
+def is_wanted(demand: Demand, name: str, offer: NodeOffer) -> bool:
+    """Whether a node is one of those that a pod chooses from, by selector and affinity."""
+    required = demand.required
+    return all(offer.labels.get(key) == value for key, value in demand.node_selector) and (
+        required is None or any(_meets(term, name, offer) for term in required)
+    )
 
 
 def _never(reason: str) -> Rejection:

@@ -55,10 +55,13 @@ class Shape:
     """Why none of its pods could be placed when it was tried last."""
     refused_generation: int = -1
     """Of the accounts, at which that was so."""
+    is_particular: bool = False
+    """Whether a pod was refused for where other pods are, so that no other pod stands for it."""
 
     def refresh(self, accounts: Accounts) -> bool:
         """Judge all nodes that have changed; return whether one of them gives hope."""
-        is_hopeful = False
+        # Where other pods are may matter on nodes that have not changed.
+        is_hopeful = self.demand.depends_on_pods or self.is_particular
         for name in accounts.changed_since(self.generation):
             self.merits.pop(name, None)
             self.rejections.pop(name, None)
@@ -81,9 +84,6 @@ class Shape:
                 )
         self.generation = accounts.generation
         return is_hopeful
-
-    def reasons(self) -> Counter[str]:
-        return Counter(reason for each in self.rejections.values() for reason in each.reasons)
 
 
 class Waiting:
@@ -159,5 +159,11 @@ class Waiting:
     def wake(self, accounts: Accounts) -> None:
         """Call pods back that what has changed since the last time could help."""
         for shape in self._shapes.values():
-            if shape.parked and shape.refresh(accounts):
+            if not shape.parked or not shape.refresh(accounts):
+                continue
+            if shape.is_particular:
+                shape.is_particular = False
+                while shape.parked:
+                    self.call_back(shape)
+            else:
                 self.call_back(shape)
