@@ -10,6 +10,8 @@ from muster.queue.simulated.scheduler.core import Bind, Decision, Refuse, Schedu
 from tests.queue.simulated.manifests import Manifest, node, pod
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+ELSEWHERE = {"namespaceSelector": {"matchLabels": {"a": "b"}}}
 NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
@@ -51,7 +53,7 @@ def taint(key: str, effect: str = "NoSchedule", value: str = "") -> Manifest:
 
 def affinity(*terms: Manifest) -> Manifest:
     required = {"nodeSelectorTerms": list(terms)}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return {"nodeAffinity": {REQUIRED: required}}
 
 
 def expression(key: str, operator: str, *values: str) -> Manifest:
@@ -159,9 +161,9 @@ def test_a_pod_is_placed_once_its_gates_are_gone() -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
-        {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
+        {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", **ELSEWHERE}]}}},
         {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+        {"resourceClaims": [{"name": "c"}]},
     ],
 )
 def test_what_is_not_simulated_is_said(spec: Manifest) -> None:
@@ -429,11 +431,11 @@ def term(app: str, topology_key: str = "zone", **rest: Any) -> Manifest:
 
 
 def near(*terms: Manifest) -> Manifest:
-    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+    return {"podAffinity": {REQUIRED: list(terms)}}
 
 
 def apart(*terms: Manifest) -> Manifest:
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+    return {"podAntiAffinity": {REQUIRED: list(terms)}}
 
 
 def app(name: str, namespace: str = "default") -> dict[str, Any]:
