@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from muster.queue.sandbox.schema.structural import structural_errors
-
 from muster.queue.client.refusal import (
     FieldError,
     duplicate,
@@ -80,6 +78,8 @@ def schema_errors(version: Shared, status: bool, path: str) -> Iterator[FieldErr
         yield from _status_root_errors(schema, path)
     if schema.get("nullable"):
         yield forbidden_field(f"{path}.nullable", "nullable cannot be true at the root")
+    from muster.queue.sandbox.schema.structural import structural_errors  # noqa: PLC0415
+
     yield from structural_errors(schema, path)
 
 
