@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 _UNPROCESSABLE: Final = 422
 _SHOWN_MAX: Final = 10_000
+_FRACTION_MIN: Final = 2**63
 
 
 class Cause(NamedTuple):
@@ -211,13 +212,46 @@ def shown(value: object) -> str:
         case None:
             return "null"
         case str():
-            return f'"{value[:_SHOWN_MAX]}"'
+            return quoted(value[:_SHOWN_MAX])
+        case float():
+            return _shown_float(value)
         case dict() | list():
             import orjson  # noqa: PLC0415 - rare
 
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()[:_SHOWN_MAX]
+            shown = orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
+            return shown.decode()[:_SHOWN_MAX]
         case _:
             return str(value)
+
+
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+_DIGITS_MAX: Final = 6
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotation marks, on one line."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def _shown_float(value: float) -> str:
+    mantissa, _, exponent = f"{value:e}".partition("e")
+    if -5 < int(exponent) < _DIGITS_MAX:  # noqa: PLR2004 - where exponents begin to be shown
+        return str(value).removesuffix(".0")
+    mantissa = repr(value / 10.0 ** int(exponent)) if "e" not in repr(value) else repr(value)
+    return f"{mantissa.partition('e')[0].removesuffix('.0')}e{int(exponent):+03d}"
+
+
+def _whole(value: Any) -> Any:
+    """Return a document in which whole numbers have no fraction."""
+    match value:
+        case dict():
+            return {name: _whole(field) for name, field in value.items()}
+        case list():
+            return [_whole(item) for item in value]
+        case float() if value.is_integer() and abs(value) < _FRACTION_MIN:
+            return int(value)
+        case _:
+            return value
 
 
 def required(field: str, detail: str = "") -> FieldError:
@@ -252,7 +286,8 @@ def too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
 
 
 def too_many(field: str, count: int, limit: int) -> FieldError:
-    message = f"Too many: {count}: must have at most {limit} items"
+    items = "item" if limit == 1 else "items"
+    message = f"Too many: {count}: must have at most {limit} {items}"
     return FieldError("FieldValueTooMany", field, message)
 
 
