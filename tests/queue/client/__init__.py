@@ -1,0 +1,1 @@
+"""Tests of what a program needs to talk to an API server."""
