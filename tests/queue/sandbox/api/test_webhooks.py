@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.queue.client.refusal import Refusal
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resource import Object, Shared
 from tests.queue.sandbox.api.hooks import (
     WIDGETS,
     Answer,
@@ -150,6 +150,11 @@ UNUSABLE: list[tuple[str, Answer, str]] = [
         "no kind",
         lambda review: {"response": {"uid": review["request"]["uid"]}},
         "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+    ),
+    (
+        "another kind",
+        lambda _: {"apiVersion": "v1", "kind": "Pod", "response": {}},
+        'failed to call webhook: no kind "Pod" is registered for version "v1"',
     ),
 ]
 UNUSABLE_CHANGES: list[tuple[str, Answer, str]] = [
@@ -307,12 +312,62 @@ def test_nobody_is_asked_again_without_a_change() -> None:
     assert world.names == ["a", "b"]
 
 
-def test_a_patch_that_does_not_apply_refuses() -> None:
-    world = World()
-    missing = patch({"op": "remove", "path": "/missing"})
-    world.add("Mutating", "hook", lambda _: {"allowed": True, **missing}, failurePolicy="Ignore")
+MISFITS: list[tuple[Object, str]] = [
+    (
+        {"op": "remove", "path": "/metadata/a"},
+        (
+            "error in remove for path: '/metadata/a': Unable to remove nonexistent key: a: "
+            "missing value"
+        ),
+    ),
+    (
+        {"op": "remove", "path": "/data/a"},
+        'remove operation does not apply: doc is missing path: "/data/a": missing value',
+    ),
+    (
+        {"op": "add", "path": "/data/a", "value": 1},
+        'add operation does not apply: doc is missing path: "/data/a": missing value',
+    ),
+    (
+        {"op": "add", "path": "/list/7", "value": 1},
+        (
+            "error in add for path: '/list/7': Unable to access invalid index: 7: "
+            "invalid index referenced"
+        ),
+    ),
+    (
+        {"op": "replace", "path": "/data/a", "value": 1},
+        "replace operation does not apply: doc is missing path: /data/a: missing value",
+    ),
+    (
+        {"op": "replace", "path": "/list/7", "value": 1},
+        "replace operation does not apply: doc is missing key: /list/7: missing value",
+    ),
+    ({"op": "test", "path": "/kind", "value": "Pod"}, "testing value /kind failed: test failed"),
+    (
+        {"op": "test", "path": "/data/a", "value": 1},
+        "test operation does not apply: is missing path: /data/a: missing value",
+    ),
+    (
+        {"op": "move", "path": "/a", "from": "/data/a"},
+        "move operation does not apply: doc is missing from path: /data/a: missing value",
+    ),
+    ({"op": "twist", "path": "/a"}, "Unexpected kind: twist"),
+    ({"op": "add"}, "add operation failed to decode path: missing value"),
+]
 
-    assert refusal(world, "Mutating").code == 500
+
+@pytest.mark.parametrize("operation, told", MISFITS, ids=[told for _, told in MISFITS])
+def test_a_patch_that_does_not_apply_refuses(operation: Object, told: str) -> None:
+    world = World()
+    fine = {"op": "add", "path": "/list", "value": [{}]}
+    changes = patch(fine, operation)
+    world.add("Mutating", "hook", lambda _: {"allowed": True, **changes}, failurePolicy="Ignore")
+
+    refused = refusal(world, "Mutating")
+
+    assert (refused.code, refused.reason) == (500, "InternalError")
+    assert refused.message == f"Internal error occurred: {told}"
 
 
 def test_there_is_nothing_to_patch_at_a_deletion() -> None:

@@ -85,6 +85,10 @@ def _resource(attributes: Attributes) -> dict[str, str]:
 
 def verdict(review: Mapping[str, Any], uid: str, *, mutating: bool) -> Verdict:
     """Read the answer to the request with this uid; raises BadReview."""
+    version, kind = review.get("apiVersion") or "", review.get("kind") or ""
+    if kind not in {"", _KIND} or version not in {"", API_VERSION}:
+        told = f'no kind "{kind}" is registered for version "{version}"'
+        raise BadReview(f"failed to call webhook: {told}")
     try:
         response = _response(review, uid)
         _check_patch(response, mutating=mutating)

@@ -19,6 +19,7 @@ from muster.queue.client.refusal import Refusal, bad_request, internal_error
 from muster.queue.sandbox.api.attributes import Attributes
 from muster.queue.sandbox.api.https import Caller, CallFailed
 from muster.queue.sandbox.api.matching import Hook, hooks_of
+from muster.queue.sandbox.api.patch_faults import patch_fault
 from muster.queue.sandbox.api.reviews import (
     BadReview,
     Verdict,
@@ -175,8 +176,8 @@ class Webhooks:
             )
         try:
             patched = json_patch(copied(view.object), answer.patch)
-        except Refusal as refusal:
-            raise internal_error(refusal.message) from None
+        except Refusal:
+            raise internal_error(patch_fault(view.object, answer.patch)) from None
         if patched == view.object:
             return None
         view.resource.strategy.default(patched)
