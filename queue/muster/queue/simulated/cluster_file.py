@@ -30,6 +30,7 @@ from muster.queue.api.schema import (
     Quantities,
     custom_error,
     empty_map,
+    read,
 )
 from muster.queue.manifests.single import read_single
 
@@ -167,10 +168,12 @@ def read_cluster(path: str) -> tuple[NodeSpec, ...]:
 
 
 def plain_cluster(nodes: int, gpus_per_node: int = 0) -> tuple[NodeSpec, ...]:
-    """Return that many equal nodes, called node-0, node-1 and so on."""
+    """Return that many equal nodes, 1 to NODES_MAX, called node-0, node-1 and so on."""
     capacity = {GPU: str(gpus_per_node)} if gpus_per_node else {}
-    group = NodeGroup(name="node", count=nodes, capacity=capacity)
-    return expand(ClusterFile(api_version=API_VERSION, kind="Cluster", node_groups=(group,)))
+    group = {"name": "node", "count": nodes, "capacity": capacity}
+    return expand(
+        read(ClusterFile, {"apiVersion": API_VERSION, "kind": "Cluster", "nodeGroups": [group]})
+    )
 
 
 def expand(cluster: ClusterFile) -> tuple[NodeSpec, ...]:
