@@ -111,9 +111,11 @@ def _sandbox(directory: Path) -> Iterator[Path]:
     kubeconfig = directory / "kubeconfig"
     muster = Path(sys.executable).with_name("muster")
     command = (str(muster), "sandbox", "up", "--nodes=0", f"--kubeconfig={kubeconfig}")
+    # Apart from the one that this user may have.
+    environment = {**os.environ, "XDG_STATE_HOME": str(directory)}
     with (
         (directory / "log").open("wb") as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as server,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment) as server,
     ):
         assert server.stdout
         try:
