@@ -28,6 +28,7 @@ from muster.queue.sandbox.kinds import fields, tables
 from muster.queue.sandbox.kinds.budgets import BudgetStrategy
 from muster.queue.sandbox.kinds.classes import PriorityClassStrategy, RuntimeClassStrategy
 from muster.queue.sandbox.kinds.configuration import ConfigMapStrategy, SecretStrategy
+from muster.queue.sandbox.kinds.definitions import DefinitionStrategy
 from muster.queue.sandbox.kinds.events import EventStrategy, NewEventStrategy
 from muster.queue.sandbox.kinds.jobs import JobStrategy
 from muster.queue.sandbox.kinds.leases import LeaseStrategy
@@ -39,7 +40,7 @@ from muster.queue.sandbox.kinds.pods import PodStrategy, PodTemplateStrategy
 from muster.queue.sandbox.kinds.resource import Resource
 from muster.queue.sandbox.kinds.roles import BindingStrategy, RoleStrategy
 from muster.queue.sandbox.kinds.schemas import schema
-from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, StatusStrategy
+from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 from muster.queue.sandbox.kinds.webhook_configurations import WebhookConfigurationStrategy
 
 _API: Final = "io.k8s.api"
@@ -239,7 +240,7 @@ def _extensions() -> tuple[Resource, ...]:
             CRD,
             _DEFINITION,
             columns=tables.DATED,
-            strategy=StatusStrategy(_DEFINITION),
+            strategy=DefinitionStrategy(),
             short_names=("crd", "crds"),
             categories=("api-extensions",),
             subresources=("status",),
