@@ -57,7 +57,9 @@ def merged(
     present: Object = live or {}
     entries = entries_of(present)
     if present and not entries:
-        entries = updated(schema, empty_object(schema), present, {}, replace(write, manager=_BEFORE))
+        entries = updated(
+            schema, empty_object(schema), present, {}, replace(write, manager=_BEFORE)
+        )
     owner = write.as_apply
     last = entries.get(owner)
     fields = difference_below(field_set(schema, applied), write.unowned)
@@ -73,7 +75,7 @@ def merged(
     entries.pop(owner, None)
     if fields := owned(fields):
         entries[owner] = entry(owner, write.api_version, time, fields)
-    new = {**new, "metadata": {**new["metadata"]}}
+    new = {**new, "metadata": {**(new.get("metadata") or {})}}
     set_entries(new, entries)
     if write.manager == _KUBECTL:
         _remember(new, applied)
@@ -148,7 +150,7 @@ def _remember(new: Object, applied: Object) -> None:
     annotations: dict[str, Any] = new["metadata"].get("annotations") or {}
     if not annotations.get(_LAST_APPLIED):
         return
-    metadata = applied["metadata"]
+    metadata = applied.get("metadata") or {}
     kept = {
         name: value
         for name, value in (metadata.get("annotations") or {}).items()

@@ -33,6 +33,13 @@ def _fields(schema: Schema) -> dict[str, Any]:
             fields[name] = _fields(field) if field.type == "object" else None
         elif zero is not None:
             fields[name] = zero
-        elif name in required and field.type in {"array", "object"}:
+        elif _is_null(field, required=name in required):
             fields[name] = None
     return fields
+
+
+def _is_null(field: Schema, *, required: bool) -> bool:
+    """Say whether a field without content may be written as null: lists and maps, and times."""
+    return (required and field.type in {"array", "object"}) or field.raw.get(
+        "format"
+    ) == "date-time"

@@ -92,7 +92,8 @@ def apply(  # noqa: PLR0913 - whose write of what, when and through what
         time=time,
         reset=tuple(reset),
     )
-    if (applied.get("metadata") or {}).get("managedFields") is not None:
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     if wrong := mismatches(schema, applied):
         raise _mistyped(applied, "patch", api_version, wrong)

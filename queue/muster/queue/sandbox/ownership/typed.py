@@ -251,7 +251,7 @@ def merge(schema: Schema | None, live: Value, applied: Value) -> Value:
         return _merge_maps(schema, live, applied)
     if _is_shared_list(schema, applied) and isinstance(live, list):
         assert schema is not None
-        return _merge_lists(schema, live, applied) if live and applied else live or applied
+        return _merge_lists(schema, live, applied) if live and applied else applied or live
     if applied is None and live and (_is_shared_map(schema, live) or _is_shared_list(schema, live)):
         return live
     return live if live == applied and type(live) is type(applied) else applied

@@ -1,0 +1,1 @@
+"""Tests of who owns which field of an object."""
