@@ -541,3 +541,18 @@ def test_nobody_is_displaced_where_the_pod_may_not_be_anyway() -> None:
         pod("p", priority=10, requests={"cpu": "1"}, affinity=near(term("web"))),
     )
     assert victims(refusal(known)) == []
+
+
+def test_a_pod_that_keeps_others_away_is_displaced() -> None:
+    hermit = running("hermit", "a1", affinity=apart(term("web")))
+    known = scheduler(*ZONES[:2], hermit, running("other", "a2"))
+    known.pod_seen(pod("p", priority=10, **app("web")))
+    decision = refusal(known)
+    assert (decision.nominated, victims(decision)) == ("a1", ["hermit"])
+
+
+def test_a_friend_is_not_displaced() -> None:
+    friend = running("friend", "a1", requests={"cpu": "8"}, **app("web"))
+    wish = near(term("web", "kubernetes.io/hostname"))
+    known = scheduler(*ZONES, friend, pod("p", priority=10, requests={"cpu": "1"}, affinity=wish))
+    assert victims(refusal(known)) == []

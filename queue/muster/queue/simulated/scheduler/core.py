@@ -14,7 +14,12 @@ from typing import Final, TypeAlias
 
 from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.client.protocol import Manifest
-from muster.queue.simulated.scheduler.accounts import Accounts, Tenant, node_offer
+from muster.queue.simulated.scheduler.accounts import (
+    Accounts,
+    NodeAccount,
+    Tenant,
+    node_offer,
+)
 from muster.queue.simulated.scheduler.demands import Demand, demand
 from muster.queue.simulated.scheduler.fitting import (
     Merit,
@@ -267,23 +272,18 @@ class Scheduler:
         self, pending: Pending, worth: Iterable[str]
     ) -> tuple[Displacement | None, Mapping[str, tuple[str, ...]]]:
         """Return whom the pod displaces on one of the nodes, and why others offer nobody."""
-        accounts = [self._accounts[name] for name in worth]
-        obstacles = self._checks(pending)
-        accounts = [
-            account
-            for account in accounts
-            if account.offer is not None and not any(check(account.offer) for check in obstacles)
-        ]
-        found, fruitless = displace(
-            pending.shape.demand, accounts, lambda name: self._expected(pending, name)
-        )
-        if found is not None and obstacles:
-            # What the pod wants to be near may be among its victims.
-            offer = self._accounts[found.node].offer
-            left = self._checks(pending, [victim.uid for victim in found.victims])
-            if offer is None or any(check(offer) for check in left):
-                found = None
-        return found, fruitless
+        demand = pending.shape.demand
+        others_matter = bool(self._checks(pending))
+
+        def trial(account: NodeAccount, without: Collection[str]) -> Rejection | Merit:
+            verdict = judge(demand, account, self._expected(pending, account.name))
+            if others_matter and isinstance(verdict, Merit) and account.offer is not None:
+                for check in self._checks(pending, without):
+                    if rejection := check(account.offer):
+                        return rejection
+            return verdict
+
+        return displace(demand, (self._accounts[name] for name in worth), trial)
 
     def _is_waiting_for_victims(self, pending: Pending) -> bool:
         account = self._accounts.offering(pending.nominated)

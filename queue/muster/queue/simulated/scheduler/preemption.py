@@ -6,18 +6,20 @@ Victims have a lower priority and are all on one node, as few and as unimportant
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from muster.queue.simulated.scheduler.accounts import NodeAccount, Tenant
 from muster.queue.simulated.scheduler.demands import Demand
-from muster.queue.simulated.scheduler.fitting import Rejection, judge
+from muster.queue.simulated.scheduler.fitting import Merit, Rejection
 
 _PRIORITY_SHIFT = 2**31
 """Makes every priority positive, so that fewer victims always sum up to less."""
 
-Expected = Callable[[str], Iterable[Tenant]]
-"""Returns the pods for which room has to stay on a node."""
+Verdict: TypeAlias = Rejection | Merit
+Trial = Callable[[NodeAccount, Collection[str]], Verdict]
+"""Judges a node as its account says; the uids are those of pods that it leaves out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +43,13 @@ class Displacement:
 
 
 def displace(
-    demand: Demand, accounts: Iterable[NodeAccount], expected: Expected
+    demand: Demand, accounts: Iterable[NodeAccount], trial: Trial
 ) -> tuple[Displacement | None, Mapping[str, tuple[str, ...]]]:
     """Return the least harmful displacement on these nodes, and why the other nodes offer none."""
     found = []
     reasons: dict[str, tuple[str, ...]] = {}
     for account in accounts:
-        answer = _victims(demand, account, list(expected(account.name)))
+        answer = _victims(demand, account, trial)
         if isinstance(answer, Displacement):
             found.append(answer)
         else:
@@ -55,28 +57,27 @@ def displace(
     return min(found, key=lambda each: each.harm, default=None), reasons
 
 
-def _victims(
-    demand: Demand, account: NodeAccount, expected: list[Tenant]
-) -> Displacement | tuple[str, ...]:
+def _victims(demand: Demand, account: NodeAccount, trial: Trial) -> Displacement | tuple[str, ...]:
     displaceable = [
         tenant for tenant in account.tenants.values() if tenant.demand.priority < demand.priority
     ]
     if not displaceable:
         return ("No preemption victims found for incoming pod",)
-    trial = account.copy()
-    for tenant in displaceable:
-        trial.remove(tenant.uid)
-    verdict = judge(demand, trial, expected)
+    imagined = account.copy()
+    gone = {tenant.uid: tenant for tenant in displaceable}
+    for uid in gone:
+        imagined.remove(uid)
+    verdict = trial(imagined, gone)
     if isinstance(verdict, Rejection):
         return verdict.reasons
-    victims = []
     for tenant in sorted(displaceable, key=lambda tenant: tenant.importance):
-        trial.add(tenant)
-        if isinstance(judge(demand, trial, expected), Rejection):
-            trial.remove(tenant.uid)
-            victims.append(tenant)
-    assert victims, "the pod did not fit beside all of them"
-    return Displacement(node=account.name, victims=tuple(victims))
+        imagined.add(tenant)
+        del gone[tenant.uid]
+        if isinstance(trial(imagined, gone), Rejection):
+            imagined.remove(tenant.uid)
+            gone[tenant.uid] = tenant
+    assert gone, "the pod did not fit beside all of them"
+    return Displacement(node=account.name, victims=tuple(gone.values()))
 
 
 def is_waiting_for_victims(demand: Demand, account: NodeAccount) -> bool:

@@ -2,8 +2,8 @@
 Where a pod may be because of where other pods are: near some, apart from others, evenly spread.
 
 Unlike everything else about a node, this changes with pods on other nodes, so it is worked out for
-one pod at a time. Two things differ from the real scheduler: room that is kept for pods after
-preemption does not count here, and no pod is preempted only because it is in the way by its labels.
+one pod at a time. One thing differs from the real scheduler: pods that are only expected on a node,
+once others have made room for them, do not count here.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _matches(term: PodTerm, namespace: str, labels: dict[str, str]) -> bool:
 def _outside(domains: Collection[_Domain], reason: str) -> Check:
     def check(offer: NodeOffer) -> Rejection | None:
         is_inside = any(offer.labels.get(key) == value for key, value in domains)
-        return Rejection((reason,), preemption_helps=False) if is_inside else None
+        return Rejection((reason,), preemption_helps=True) if is_inside else None
 
     return check
 
@@ -166,7 +166,7 @@ def _spread_check(
             reason = f"{_SPREAD} (missing required label)"
             return Rejection((reason,), preemption_helps=False)
         if counts.get(value, 0) + itself - least > spread.skew_max:
-            return Rejection((_SPREAD,), preemption_helps=False)
+            return Rejection((_SPREAD,), preemption_helps=True)
         return None
 
     return check
