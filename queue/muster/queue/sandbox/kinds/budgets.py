@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from muster.queue.client.refusal import FieldError, invalid_value, not_supported
@@ -25,6 +25,7 @@ class BudgetStrategy(StatusStrategy):
 
     generation = True
     allows_unconditional_update = False
+    standard_finalizers = False
 
     def __init__(self) -> None:
         super().__init__("io.k8s.api.policy.v1.PodDisruptionBudget")
@@ -32,13 +33,13 @@ class BudgetStrategy(StatusStrategy):
     def new_status(self, obj: Shared) -> dict[str, int]:
         return dict.fromkeys(sorted(_COUNTS), 0)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return [*_budget_errors(obj["spec"])]
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         if subresource == "status":
             return [*_status_errors(obj["status"])]
-        return self.validate_create(obj)
+        return self.create_errors(obj)
 
 
 def _budget_errors(spec: Shared) -> Iterator[FieldError]:

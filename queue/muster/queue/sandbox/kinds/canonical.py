@@ -14,8 +14,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from muster.queue.api.quantities import quantity_text
-from muster.queue.api.timestamps import format_micro_time, format_second, parse_timestamp
+from muster.queue.api.quantities import QuantityError, quantity_text
+from muster.queue.api.timestamps import (
+    TimestampError,
+    format_micro_time,
+    format_second,
+    parse_timestamp,
+)
+from muster.queue.client.refusal import bad_request
 from muster.queue.sandbox.kinds.quantities import canonical_amount, canonical_quantity
 from muster.queue.sandbox.kinds.schemas import components
 from muster.queue.sandbox.schema.node import Raw
@@ -105,6 +111,9 @@ _NULL: Final[Mapping[str, tuple[str, ...]]] = {
     "TypedLocalObjectReference": ("apiGroup",),
 }
 
+# Quantities that are 0 when they are missing.
+_ZERO: Final[Mapping[str, tuple[str, ...]]] = {"ResourceFieldSelector": ("divisor",)}
+
 # Fields with an empty default that are not written when they are empty.
 _NOT_FILLED: Final[Mapping[str, tuple[str, ...]]] = {
     "ConfigMapEnvSource": ("name",),
@@ -121,12 +130,26 @@ _NOT_FILLED: Final[Mapping[str, tuple[str, ...]]] = {
 _SECOND: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _MICROSECOND: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 
+_ANY_MICROSECOND: Final = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?P<fraction>\.\d{6}(?!\d))?", re.ASCII
+)
+
 _Rewrite = Callable[[Any], Any]
 
 
 def canonicalize(obj: dict[str, Any], component: str) -> None:
-    """Change an object of a component, whose types are right, into what a server gives back."""
-    _object_form(component).rewrite(obj)
+    """
+    Change an object of a component, whose types are right, into what a server gives back.
+
+    Raises Refusal 400 for a time or a quantity that can't be read.
+    """
+    try:
+        _object_form(component).rewrite(obj)
+    except (TimestampError, QuantityError) as error:
+        kind, version = component.rpartition(".")[2], component.split(".")[-2]
+        raise bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
+        ) from None
 
 
 class _ObjectForm:
@@ -160,6 +183,8 @@ class _ObjectForm:
                 self._kept.add(field)
                 self._filled.append((field, _default(schema, rewrite)))
                 continue
+            if field in _ZERO.get(name, ()):
+                self._filled.append((field, _zero))
             collection = schema.get("type") in {"array", "object"}
             if (collection and field in required) or field in _NULL.get(name, ()):
                 self._kept.add(field)
@@ -184,6 +209,11 @@ class _ObjectForm:
             if name not in obj:
                 obj[name] = value_of()
         return obj
+
+
+def _zero() -> str:
+    """Make the value of a quantity that is missing."""
+    return "0"
 
 
 def _nothing() -> None:
@@ -225,6 +255,8 @@ def _rewrite(schema: Raw, *, amounts: bool = False) -> _Rewrite | None:
         return partial(_rewrite_list, each) if each else None
     if isinstance(values := schema.get("additionalProperties"), Mapping):
         each = _rewrite(values, amounts=True)
+        if each is None and values.get("type") == "string":
+            return _without_null
         return partial(_rewrite_map, each) if each else None
     return None
 
@@ -237,6 +269,13 @@ def _rewrite_map(each: _Rewrite, values: Any) -> Any:
     if type(values) is not dict:
         return values
     return {name: each(value) for name, value in values.items()}
+
+
+def _without_null(values: Any) -> Any:
+    """Return a map of texts, empty where one is null."""
+    if type(values) is not dict or None not in values.values():
+        return values
+    return {name: "" if value is None else value for name, value in values.items()}
 
 
 def _quantity(value: Any) -> str:
@@ -256,6 +295,13 @@ def _second(value: Any) -> Any:
 def _microsecond(value: Any) -> Any:
     if type(value) is not str or _MICROSECOND.fullmatch(value):
         return value
+    read = _ANY_MICROSECOND.match(value)
+    if read is None or not read["fraction"]:
+        rest = value[read.end() :] if read else value
+        raise TimestampError(
+            f'parsing time "{value}" as "2006-01-02T15:04:05.000000Z07:00": '
+            f'cannot parse "{rest}" as "{".000000" if read else "2006"}"'
+        )
     return format_micro_time(parse_timestamp(value))
 
 

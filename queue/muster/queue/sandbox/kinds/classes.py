@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from muster.queue.client.refusal import (
@@ -64,11 +64,11 @@ class PriorityClassStrategy(CountedStrategy):
     def prepare_update(self, obj: Object, old: Shared, subresource: str, now: str) -> None:
         put_back(obj["metadata"], old["metadata"], "generation")
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_priority_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _priority_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return [*_priority_update_errors(obj, old)]
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return _priority_update_errors(obj, old)
 
 
 def _priority_errors(obj: Shared) -> Iterator[FieldError]:
@@ -108,15 +108,16 @@ class RuntimeClassStrategy(BuiltInStrategy):
     """Of RuntimeClasses."""
 
     allows_create_on_update = True
+    standard_finalizers = False
     allows_unconditional_update = False
 
     def __init__(self) -> None:
         super().__init__("io.k8s.api.node.v1.RuntimeClass")
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_runtime_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _runtime_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         return [*unchanged("handler", obj["handler"], old["handler"])]
 
 

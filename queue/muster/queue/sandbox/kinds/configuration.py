@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from muster.queue.client.refusal import (
@@ -42,11 +42,11 @@ class ConfigMapStrategy(BuiltInStrategy):
     def __init__(self) -> None:
         super().__init__("io.k8s.api.core.v1.ConfigMap")
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_config_map_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _config_map_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return [*_kept_errors(obj, old, ("data", "binaryData")), *_config_map_errors(obj)]
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return (*_kept_errors(obj, old, ("data", "binaryData")), *_config_map_errors(obj))
 
 
 class SecretStrategy(BuiltInStrategy):
@@ -61,10 +61,10 @@ class SecretStrategy(BuiltInStrategy):
             written = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
             obj["data"] = {**(obj.get("data") or {}), **written}
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_secret_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _secret_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         return [
             *unchanged("type", obj.get("type"), old.get("type")),
             *_kept_errors(obj, old, ("data",)),

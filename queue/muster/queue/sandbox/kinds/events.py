@@ -7,7 +7,7 @@ fields, and is checked more strictly when it is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from muster.queue.client.refusal import FieldError, invalid_value, required
@@ -67,15 +67,16 @@ class EventStrategy(BuiltInStrategy):
     """Of Events of the core group."""
 
     allows_create_on_update = True
+    standard_finalizers = False
 
     def __init__(self, component: str = "io.k8s.api.core.v1.Event") -> None:
         super().__init__(component)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_event_errors(obj, "reportingComponent")]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _event_errors(obj, "reportingComponent")
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return self.validate_create(obj)
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return self.create_errors(obj)
 
 
 class NewEventStrategy(EventStrategy):
@@ -84,11 +85,11 @@ class NewEventStrategy(EventStrategy):
     def __init__(self) -> None:
         super().__init__("io.k8s.api.events.v1.Event")
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         event = _renamed(obj, CORE_VERSION, _CORE_NAMES)
-        return [*_event_errors(event, "reportingController"), *_strict_errors(event)]
+        return (*_event_errors(event, "reportingController"), *_strict_errors(event))
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         event = _renamed(obj, CORE_VERSION, _CORE_NAMES)
         before = _renamed(old, CORE_VERSION, _CORE_NAMES)
         return [

@@ -100,7 +100,7 @@ def _selector_errors(spec: Shared) -> Iterator[FieldError]:
     labels = part(spec, "template", "metadata", "labels")
     if not matches(selector, labels):
         place = f"{_TEMPLATE}.metadata.labels"
-        yield invalid_value(place, labels, "`selector` does not match template `labels`")
+        yield invalid_value(place, labels or None, "`selector` does not match template `labels`")
 
 
 def _spec_errors(spec: Shared) -> Iterator[FieldError]:

@@ -7,7 +7,7 @@ decided in `job_validation`, what in its status in `job_status`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from muster.queue.client.refusal import FieldError
@@ -69,13 +69,13 @@ class JobStrategy(StatusStrategy):
         if not obj["spec"]["manualSelector"]:
             _select_own_pods(obj)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*job_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return job_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         if subresource == "status":
-            return [*job_status_errors(obj, old)]
-        return [*job_errors(obj, old), *job_update_errors(obj, old)]
+            return job_status_errors(obj, old)
+        return (*job_errors(obj, old), *job_update_errors(obj, old))
 
     def warnings(self, obj: Shared, old: Shared | None) -> Iterator[str]:
         if old is None:
@@ -106,5 +106,7 @@ def _select_own_pods(job: Object) -> None:
         labels.setdefault(name, metadata["name"])
     for name in CONTROLLER_UID:
         labels.setdefault(name, metadata["uid"])
+    if not metadata.get("labels"):
+        metadata["labels"] = dict(labels)
     selector = spec.setdefault("selector", {})
     selector.setdefault("matchLabels", {}).setdefault(CONTROLLER_UID[0], metadata["uid"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from muster.queue.client.refusal import FieldError, invalid_value
 from muster.queue.sandbox.kinds.metadata import negative
@@ -14,6 +14,7 @@ class LeaseStrategy(BuiltInStrategy):
     """Of Leases."""
 
     allows_create_on_update = True
+    standard_finalizers = False
     allows_unconditional_update = False
 
     def __init__(self) -> None:
@@ -25,11 +26,11 @@ class LeaseStrategy(BuiltInStrategy):
     def prepare_update(self, obj: Object, old: Shared, subresource: str, now: str) -> None:
         _drop_coordination(obj)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_lease_errors(obj.get("spec") or {})]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _lease_errors(obj.get("spec") or {})
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return self.validate_create(obj)
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return self.create_errors(obj)
 
 
 def _drop_coordination(lease: Object) -> None:

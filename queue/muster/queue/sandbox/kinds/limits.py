@@ -6,7 +6,7 @@ As an object it is checked; as a rule it changes and refuses pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final
 
@@ -47,11 +47,11 @@ class LimitRangeStrategy(BuiltInStrategy):
             if limit["type"] == "Container":
                 _fill_limit(limit)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_range_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _range_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return self.validate_create(obj)
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return self.create_errors(obj)
 
 
 def _fill_limit(limit: Object) -> None:

@@ -40,6 +40,7 @@ _NEVER_CHANGING: Final = (
     "deletionGracePeriodSeconds",
 )
 _OPPOSITE_FINALIZERS: Final = ("foregroundDeletion", "orphan")
+_STANDARD_FINALIZERS: Final = (*_OPPOSITE_FINALIZERS, "kubernetes")
 
 
 def metadata_errors(obj: Shared, *, namespaced: bool, name_rule: NameRule) -> list[FieldError]:
@@ -145,8 +146,7 @@ def annotations_errors(place: str, annotations: Mapping[str, str]) -> Iterator[F
 
 def _owners_errors(place: str, owners: Iterable[Shared]) -> Iterator[FieldError]:
     controller = ""
-    for index, owner in enumerate(owners):
-        del index  # the place is the list: that is how it is told
+    for owner in owners:
         if not owner.get("apiVersion"):
             yield invalid_value(f"{place}.apiVersion", "", "version must not be empty")
         for name in ("kind", "name", "uid"):
@@ -173,8 +173,16 @@ def _finalizers_errors(place: str, finalizers: Iterable[str]) -> Iterator[FieldE
         for detail in label_key(each):
             yield invalid_value(place, each, detail)
     if all(each in finalizers for each in _OPPOSITE_FINALIZERS):
-        detail = "finalizer foregroundDeletion and orphan cannot be both set"
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid_value(place, list(finalizers), detail)
+
+
+def standard_finalizers_errors(finalizers: Iterable[str]) -> Iterator[FieldError]:
+    """Yield the finalizers of a built-in object that have no domain and are not standard ones."""
+    for index, name in enumerate(finalizers):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid_value(f"metadata.finalizers[{index}]", name, detail)
 
 
 def _manager_errors(place: str, entry: Shared) -> Iterator[FieldError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from muster.queue.client.refusal import FieldError, invalid_value
@@ -49,12 +49,12 @@ class NamespaceStrategy(BuiltInStrategy):
     def reset_fields(self, subresource: str) -> Sequence[Path]:
         return (("spec",),) if subresource == "status" else (("status",),)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_finalizers_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _finalizers_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         if subresource != "status":
-            return self.validate_create(obj)
+            return self.create_errors(obj)
         deleted = "deletionTimestamp" in obj["metadata"]
         expected = "Terminating" if deleted else "Active"
         phase = obj["status"].get("phase", "")

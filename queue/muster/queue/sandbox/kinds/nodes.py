@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from muster.queue.client.refusal import (
@@ -46,11 +46,11 @@ class NodeStrategy(StatusStrategy):
         obj["spec"].pop("configSource", None)
         obj["status"].pop("config", None)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_node_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _node_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return [*_node_errors(obj), *_update_errors(obj, old)]
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return (*_node_errors(obj), *_update_errors(obj, old))
 
 
 def _node_errors(node: Shared) -> Iterator[FieldError]:

@@ -17,6 +17,7 @@ from muster.queue.client.refusal import (
 from muster.queue.sandbox.kinds.amounts import claims_errors, requirements_errors
 from muster.queue.sandbox.kinds.metadata import negative
 from muster.queue.sandbox.kinds.names import (
+    config_key,
     dns_label,
     dns_subdomain,
     port_name,
@@ -204,9 +205,7 @@ def _value_errors(place: str, variable: Shared, source: Shared) -> Iterator[Fiel
         yield from resource_reference_errors(f"{place}.resourceFieldRef", reference)
     for kind in ("configMapKeyRef", "secretKeyRef"):
         if (reference := source.get(kind)) is not None:
-            for name in ("name", "key"):
-                if not reference.get(name):
-                    yield required(f"{place}.{kind}.{name}")
+            yield from _key_reference_errors(f"{place}.{kind}", reference)
     if not source:
         yield invalid_value(
             place,
@@ -218,6 +217,16 @@ def _value_errors(place: str, variable: Shared, source: Shared) -> Iterator[Fiel
         yield invalid_value(place, "", "may not be specified when `value` is not empty")
     elif len(source) > 1:
         yield invalid_value(place, "", "may not have more than one field specified at a time")
+
+
+def _key_reference_errors(place: str, reference: Shared) -> Iterator[FieldError]:
+    name, key = reference.get("name", ""), reference["key"]
+    for detail in dns_subdomain(name):
+        yield invalid_value(f"{place}.name", name, detail)
+    if not key:
+        yield required(f"{place}.key")
+    for detail in config_key(key) if key else ():
+        yield invalid_value(f"{place}.key", key, detail)
 
 
 def _variable_sources_errors(place: str, sources: Sequence[Shared]) -> Iterator[FieldError]:
@@ -274,10 +283,13 @@ def _handler_errors(place: str, handler: Shared, grace_s: int) -> Iterator[Field
     if not given:
         yield required(place, "must specify a handler type")
         return
+    yield from _action_errors(f"{place}.{given[0]}", given[0], handler[given[0]], grace_s)
     for extra in given[1:]:
         yield forbidden_field(f"{place}.{extra}", "may not specify more than 1 handler type")
-    action, at = handler[given[0]], f"{place}.{given[0]}"
-    match given[0]:
+
+
+def _action_errors(at: str, kind: str, action: Shared, grace_s: int) -> Iterator[FieldError]:
+    match kind:
         case "exec":
             if not action.get("command"):
                 yield required(f"{at}.command")

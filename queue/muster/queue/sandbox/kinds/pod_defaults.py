@@ -77,7 +77,7 @@ def _fill_container(container: Object) -> None:
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     for name in _PROBES:
-        if probe := container.get(name):
+        if (probe := container.get(name)) is not None:
             for field, value in _PROBE.items():
                 probe.setdefault(field, value)
             _fill_http(probe)
@@ -113,7 +113,7 @@ def _fill_volume(volume: Object) -> None:
         _fill_files(source.get("downwardAPI"))
         if (token := source.get("serviceAccountToken")) is not None:
             token.setdefault("expirationSeconds", _HOUR_S)
-    if image := volume.get("image"):
+    if (image := volume.get("image")) is not None:
         latest = is_latest(image.get("reference", ""))
         image.setdefault("pullPolicy", "Always" if latest else "IfNotPresent")
     if claim := (volume.get("ephemeral") or {}).get("volumeClaimTemplate"):

@@ -226,7 +226,7 @@ def _pair(constraint: Shared) -> str:
 
 def _constraint_errors(place: str, constraint: Shared) -> Iterator[FieldError]:
     if constraint["maxSkew"] <= 0:
-        yield invalid_value(f"{place}.maxSkew", constraint["maxSkew"], "must be greater than 0")
+        yield invalid_value(f"{place}.maxSkew", constraint["maxSkew"], "must be greater than zero")
     if not constraint["topologyKey"]:
         yield required(f"{place}.topologyKey", "can not be empty")
     if constraint["whenUnsatisfiable"] not in _ACTIONS:
@@ -238,7 +238,7 @@ def _domains_errors(place: str, constraint: Shared) -> Iterator[FieldError]:
     if domains is None:
         return
     if domains <= 0:
-        yield invalid_value(place, domains, "must be greater than 0")
+        yield invalid_value(place, domains, "must be greater than zero")
     action = constraint["whenUnsatisfiable"]
     if action != "DoNotSchedule":
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"

@@ -50,6 +50,7 @@ from muster.queue.sandbox.kinds.pod_scheduling import (
 from muster.queue.sandbox.kinds.pod_volumes import volumes_errors
 from muster.queue.sandbox.kinds.quantities import nanos
 from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.strategy import entries
 
 INT32_MAX: Final = 2**31 - 1
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
@@ -85,12 +86,25 @@ def pod_content_errors(pod: Shared) -> Iterator[FieldError]:
         at = f"metadata.annotations[{_DELETION_COST}]"
         yield invalid_value(at, annotations[_DELETION_COST], "must be a 32bit integer")
     yield from pod_spec_errors("spec", spec, of_pod=True)
+    if not spec.get("serviceAccountName"):
+        yield from _tokens_errors("spec.volumes", spec.get("volumes") or ())
     for name in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(name) or ()):
             image = container.get("image", "")
             if image != image.strip():
                 detail = "must not have leading or trailing whitespace"
                 yield invalid_value(f"spec.{name}[{index}].image", image, detail)
+
+
+def _tokens_errors(place: str, volumes: Sequence[Shared]) -> Iterator[FieldError]:
+    """Yield the tokens that are asked for in nobody's name."""
+    for index, volume in enumerate(volumes):
+        for number, source in enumerate(entries(volume, "projected", "sources")):
+            if "serviceAccountToken" in source:
+                at = f"{place}[{index}].projected.sources[{number}].serviceAccountToken"
+                yield forbidden_field(
+                    at, "must not be specified when serviceAccountName is not set"
+                )
 
 
 def template_errors(place: str, template: Shared) -> Iterator[FieldError]:
@@ -279,4 +293,4 @@ def _limits_errors(place: str, spec: Shared) -> Iterator[FieldError]:
         if system["name"]:
             yield not_supported(f"{place}.os", system["name"], _SYSTEMS)
         else:
-            yield required(f"{place}.os.name", "cannot be empty")
+            yield required(f"{place}.os.name")

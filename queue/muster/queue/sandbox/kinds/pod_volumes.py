@@ -226,16 +226,15 @@ def _projected_errors(place: str, source: Shared) -> Iterator[FieldError]:
     paths: dict[str, None] = {}
     for index, part in enumerate(source.get("sources") or ()):
         at = f"{place}.sources[{index}]"
-        if not part:
-            detail = "must specify at least one source"
-            yield required(at, detail)
         if len(part) > 1:
             yield forbidden_field(at, "may not specify more than 1 volume type")
         for kind, projection in part.items():
             yield from _projection_errors(f"{at}.{kind}", kind, projection)
+            if kind == "serviceAccountToken" and not projection["path"]:
+                yield required(f"{place}.path")
             for path in _paths(projection):
                 if path in paths:
-                    name = projection.get("name", path)
+                    name = projection.get("name", "")
                     yield invalid_value(place, name, "conflicting duplicate paths")
                 paths[path] = None
 
@@ -266,9 +265,7 @@ def _token_errors(place: str, token: Shared) -> Iterator[FieldError]:
     elif seconds > _TOKEN_MAX_S:
         detail = "may not specify a duration larger than 2^32 seconds"
         yield invalid_value(f"{place}.expirationSeconds", seconds, detail)
-    if not token["path"]:
-        yield required(f"{place}.path")
-    else:
+    if token["path"]:
         yield from _local_path_errors(f"{place}.path", token["path"])
 
 

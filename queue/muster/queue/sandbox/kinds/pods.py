@@ -7,7 +7,7 @@ What may be in the spec of a pod is decided in `pod_validation`, what of it may 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from muster.queue.client.refusal import FieldError
@@ -29,7 +29,6 @@ _GATED: Final = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
     "lastProbeTime": None,
-    "lastTransitionTime": None,
 }
 
 
@@ -47,14 +46,10 @@ class PodStrategy(StatusStrategy):
         _fill_addresses(obj["status"])
 
     def prepare_create(self, obj: Object, now: str) -> None:
-        super().prepare_create(obj, now)
-        _select_by_own_labels(obj)
-
-    def new_status(self, obj: Shared) -> Object:
-        status: Object = {"phase": "Pending", "qosClass": service_class(obj)}
+        obj["status"] = {"phase": "Pending", "qosClass": service_class(obj)}
         if obj["spec"].get("schedulingGates"):
-            status["conditions"] = [dict(_GATED)]
-        return status
+            obj["status"]["conditions"] = [{**_GATED, "lastTransitionTime": now}]
+        _select_by_own_labels(obj)
 
     def prepare_update(self, obj: Object, old: Shared, subresource: str, now: str) -> None:
         super().prepare_update(obj, old, subresource, now)
@@ -75,13 +70,13 @@ class PodStrategy(StatusStrategy):
             )
         return (("status",),)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*pod_errors(obj)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return pod_errors(obj)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         if subresource == "status":
-            return [*pod_status_errors(obj, old)]
-        return [*pod_update_errors(obj, old)]
+            return pod_status_errors(obj, old)
+        return pod_update_errors(obj, old)
 
     def warnings(self, obj: Shared, old: Shared | None) -> Iterator[str]:
         if old is None:
@@ -106,11 +101,11 @@ class PodTemplateStrategy(BuiltInStrategy):
     def fill(self, obj: Object) -> None:
         fill_pod_spec(obj["template"].setdefault("spec", {"containers": None}))
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return [*template_errors("template", obj["template"])]
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return self.validate_create(obj)
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return self.create_errors(obj)
 
 
 def _fill_addresses(status: Object) -> None:

@@ -158,4 +158,5 @@ class Resource:
 
     def kind_subject(self, name: str) -> Subject:
         """The same, for refusals of an object's fields."""
-        return Subject(self.kind.group, self.kind.kind, name)
+        group = self.stored_as.partition(".")[2] if self.stored_as else self.kind.group
+        return Subject(group, self.kind.kind, name)

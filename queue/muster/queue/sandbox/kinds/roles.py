@@ -6,7 +6,7 @@ Whoever has the token of a sandbox may do everything in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from muster.queue.client.refusal import FieldError, invalid_value, not_supported, required
@@ -29,11 +29,11 @@ class RoleStrategy(BuiltInStrategy):
         super().__init__(f"io.k8s.api.rbac.v1.{kind}")
         self._namespaced = kind == "Role"
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_role_errors(obj, namespaced=self._namespaced)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _role_errors(obj, namespaced=self._namespaced)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return self.validate_create(obj)
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return self.create_errors(obj)
 
 
 class BindingStrategy(BuiltInStrategy):
@@ -53,11 +53,11 @@ class BindingStrategy(BuiltInStrategy):
             if not subject.get("apiGroup") and subject["kind"] in {"User", "Group"}:
                 subject["apiGroup"] = GROUP
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_binding_errors(obj, namespaced=self._namespaced)]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _binding_errors(obj, namespaced=self._namespaced)
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        errors = self.validate_create(obj)
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        errors = [*self.create_errors(obj)]
         if obj["roleRef"] != old["roleRef"]:
             errors.append(invalid_value("roleRef", obj["roleRef"], "cannot change roleRef"))
         return errors

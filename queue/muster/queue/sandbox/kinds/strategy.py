@@ -8,10 +8,12 @@ of the status leaves the rest alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from muster.queue.client.refusal import FieldError
 from muster.queue.sandbox.kinds.canonical import canonicalize
+from muster.queue.sandbox.kinds.metadata import standard_finalizers_errors
 from muster.queue.sandbox.kinds.resource import Object, Path, Shared, Strategy
 
 
@@ -19,6 +21,8 @@ class BuiltInStrategy(Strategy):
     """Of a kind without a status, and by itself of one that nothing is special about."""
 
     generation = False
+    standard_finalizers = True
+    """Its finalizers without a domain must be those that Kubernetes knows."""
 
     def __init__(self, component: str) -> None:
         self._component = component
@@ -29,6 +33,24 @@ class BuiltInStrategy(Strategy):
 
     def fill(self, obj: Object) -> None:
         """Fill what may be left out of an object in canonical form."""
+
+    def validate_create(self, obj: Shared) -> list[FieldError]:
+        return [*self._metadata_errors(obj), *self.create_errors(obj)]
+
+    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
+        return [*self._metadata_errors(obj), *self.update_errors(obj, old, subresource)]
+
+    def _metadata_errors(self, obj: Shared) -> Iterable[FieldError]:
+        finalizers = obj["metadata"].get("finalizers") or ()
+        return standard_finalizers_errors(finalizers) if self.standard_finalizers else ()
+
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        """Return what is wrong with a new object, besides its metadata."""
+        return ()
+
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        """Return what is wrong with an object as the successor of another."""
+        return ()
 
 
 class CountedStrategy(BuiltInStrategy):

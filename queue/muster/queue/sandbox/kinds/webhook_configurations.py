@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from muster.queue.client.refusal import (
@@ -31,14 +31,15 @@ _CHOICES: Final = (
     ("failurePolicy", ("Fail", "Ignore")),
     ("matchPolicy", ("Equivalent", "Exact")),
     ("sideEffects", ("None", "NoneOnDryRun")),
-    ("reinvocationPolicy", ("IfNeeded", "Never")),
 )
+_REINVOCATION: Final = ("IfNeeded", "Never")
 
 
 class WebhookConfigurationStrategy(CountedStrategy):
     """Of configurations of mutating or validating webhooks."""
 
     generation = True
+    standard_finalizers = False
     allows_unconditional_update = False
 
     def __init__(self, kind: str) -> None:
@@ -59,11 +60,11 @@ class WebhookConfigurationStrategy(CountedStrategy):
             if service := webhook["clientConfig"].get("service"):
                 service.setdefault("port", _PORT)
 
-    def validate_create(self, obj: Shared) -> list[FieldError]:
-        return [*_webhooks_errors(obj.get("webhooks") or ())]
+    def create_errors(self, obj: Shared) -> Iterable[FieldError]:
+        return _webhooks_errors(obj.get("webhooks") or ())
 
-    def validate_update(self, obj: Shared, old: Shared, subresource: str) -> list[FieldError]:
-        return self.validate_create(obj)
+    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
+        return self.create_errors(obj)
 
 
 def _webhooks_errors(webhooks: Sequence[Shared]) -> Iterator[FieldError]:
@@ -95,6 +96,9 @@ def _webhook_errors(place: str, webhook: Shared) -> Iterator[FieldError]:
         yield invalid_value(f"{place}.timeoutSeconds", timeout_s, detail)
     for name in ("namespaceSelector", "objectSelector"):
         yield from selector_errors(f"{place}.{name}", webhook.get(name))
+    policy = webhook.get("reinvocationPolicy", "Never")
+    if policy not in _REINVOCATION:
+        yield not_supported(f"{place}.reinvocationPolicy", policy, _REINVOCATION)
     yield from client_config_errors(webhook["clientConfig"], f"{place}.clientConfig")
     conditions = webhook.get("matchConditions") or ()
     yield from _conditions_errors(f"{place}.matchConditions", conditions)
