@@ -73,11 +73,20 @@ def test_a_webhook_is_told_all_of_a_request() -> None:
 
 def test_a_new_object_may_have_no_name_yet() -> None:
     world = World()
-    world.add("Validating", "hook", allow)
+    world.add("Mutating", "hook", allow)
 
-    world.validate(a_request(name=""))
+    world.mutate(a_request(name="", object=an_object(metadata={"generateName": "x-"})))
 
     assert "name" not in world.asked[0][1]
+
+
+def test_a_name_may_have_been_generated_meanwhile() -> None:
+    world = World()
+    world.add("Validating", "hook", allow)
+
+    world.validate(a_request(name="", object=an_object(metadata={"name": "x-abc"})))
+
+    assert world.asked[0][1]["name"] == "x-abc"
 
 
 # -- denials -----------------------------------------------------------------------------------

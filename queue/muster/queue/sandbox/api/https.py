@@ -83,7 +83,8 @@ class Caller:
         try:
             async with self._session.post(
                 url,
-                data=orjson.dumps(question),
+                # Maps are told in the order of their keys, as there.
+                data=orjson.dumps(question, option=orjson.OPT_SORT_KEYS),
                 headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
                 ssl=self._trust(client_config.get("caBundle") or ""),
                 allow_redirects=False,

@@ -17,7 +17,7 @@ from muster.queue.client.refusal import (
     required,
     too_long,
 )
-from muster.queue.sandbox.api.attributes import User
+from muster.queue.sandbox.api.attributes import Operation, User
 
 MANAGER_LENGTH_MAX: Final = 128
 FIELD_VALIDATIONS: Final = ("Ignore", "Strict", "Warn")
@@ -34,7 +34,8 @@ class WriteOptions:
     named_manager: bool = False
     """The request said so itself, which server-side apply demands."""
     dry_run: bool = False
-    field_validation: str = "Warn"
+    field_validation: str = ""
+    """Ignore, Strict or Warn, as which "" counts."""
     force: bool = False
     faults: tuple[str, ...] = ()
     """What is wrong with the body although it can be read, such as fields given twice."""
@@ -44,17 +45,16 @@ class WriteOptions:
         """Return these for a body with such faults."""
         return replace(self, faults=(*self.faults, *faults)) if faults else self
 
-    def manifest(self) -> dict[str, Any]:
-        """Return it as the API writes it, for reviews."""
-        options: dict[str, Any] = {"kind": self.kind, "apiVersion": "meta.k8s.io/v1"}
+    def manifest(self, operation: Operation) -> dict[str, Any]:
+        """Return it as the API writes it, for reviews: a patch creates or updates."""
+        kind = f"{operation.capitalize()}Options"
+        options: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             options["dryRun"] = ["All"]
         if self.named_manager:
             options["fieldManager"] = self.manager
         if self.field_validation:
             options["fieldValidation"] = self.field_validation
-        if self.force:
-            options["force"] = True
         return options
 
 
@@ -96,7 +96,7 @@ def write_options(
         manager=manager or user_agent.partition("/")[0][:MANAGER_LENGTH_MAX] or "unknown",
         named_manager=bool(manager),
         dry_run=bool(dry_run),
-        field_validation=validation or "Warn",
+        field_validation=validation,
         force=force,
         kind=kind,
     )

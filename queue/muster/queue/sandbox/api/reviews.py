@@ -50,8 +50,9 @@ def admission_request(asked: Attributes, viewed: Attributes, uid: str) -> Object
     request["requestResource"] = _resource(asked)
     if asked.subresource:
         request["requestSubResource"] = asked.subresource
-    if asked.name:
-        request["name"] = asked.name
+    # A name that was generated meanwhile is only in the object.
+    if name := asked.name or ((viewed.object or {}).get("metadata") or {}).get("name"):
+        request["name"] = name
     if asked.namespace:
         request["namespace"] = asked.namespace
     return {

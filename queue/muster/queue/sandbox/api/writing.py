@@ -341,7 +341,7 @@ class Writer:
             subresource=place.subresource,
             object=obj,
             old_object=old,
-            options=course.options.manifest() if self._webhooks.active else None,
+            options=course.options.manifest(operation) if self._webhooks.active else None,
             dry_run=course.options.dry_run,
         )
 
@@ -367,10 +367,7 @@ class Writer:
             return _unstored(obj, seen.revision if seen else 0)
         value = await self._versions.write(course.resource, obj)
         stored = self._store.put(key, value, seen)
-        if value is obj:
-            return stored
-        obj["metadata"]["resourceVersion"] = str(stored.revision)
-        return _unstored(obj, stored.revision)
+        return await self._versions.read(course.resource, stored)
 
     def _look_up(self, resource: str, namespace: str, name: str) -> Shared | None:
         found = self._store.get(Key(resource, namespace, name))

@@ -50,7 +50,7 @@ from muster.queue.sandbox.store.memory import Stored
 Query = Mapping[str, list[str]]
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
-_ADMIN: Final = User("muster-admin", ("system:masters", "system:authenticated"))
+_ADMIN: Final = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 _WATCH_S: Final = 1800
 _NOT_SERVED: Final = {
     "attach": "there are no containers to attach to: pods of the sandbox are simulated",
@@ -178,7 +178,8 @@ class Handler:
             initial_events="sendInitialEvents" in query,
         )
         listing = await self._server.list(place.resource, place.namespace, options)
-        return self._respond(200, self._renderer(place, query, form).many(listing), form=form)
+        body = self._renderer(place, query, form).many(listing)
+        return self._respond(200, body, form=form, warnings=_warnings(place))
 
     async def _create(
         self, request: web.BaseRequest, place: Place, query: Query, form: Form
@@ -319,10 +320,8 @@ class Handler:
         code: int = 200,
         warnings: Sequence[str] = (),
     ) -> web.Response:
-        if place.resource.warning:
-            warnings = (place.resource.warning, *warnings)
         body = self._renderer(place, query, form).one(stored)
-        return self._respond(code, body, form=form, warnings=warnings)
+        return self._respond(code, body, form=form, warnings=(*_warnings(place), *warnings))
 
     def _respond(
         self,
@@ -348,7 +347,8 @@ class Handler:
         }
 
     def _refused(self, refusal: Refusal) -> web.Response:
-        response = self._respond(refusal.code, orjson.dumps(refusal.status()))
+        body = orjson.dumps(refusal.status())
+        response = self._respond(refusal.code, body, warnings=refusal.warnings)
         if seconds := (refusal.details or {}).get("retryAfterSeconds"):
             response.headers["Retry-After"] = str(seconds)
         return response
@@ -389,6 +389,11 @@ async def _body(request: web.BaseRequest) -> tuple[Object, list[str]]:
     if not isinstance(value, dict):
         raise bad_request("couldn't get version/kind; json parse error: it is not an object")
     return value, faults
+
+
+def _warnings(place: Place) -> Sequence[str]:
+    """Return what is said to every request about a resource."""
+    return (place.resource.warning,) if place.resource.warning else ()
 
 
 async def _patch_of(request: web.BaseRequest, media_type: str) -> tuple[Any, list[str]]:
