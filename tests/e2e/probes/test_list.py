@@ -245,12 +245,6 @@ def test_a_version_is_a_number(text: str, leases: list[Manifest], api: Api) -> N
     answer.expect_refusal(400, "BadRequest", f'Invalid value: "{text}"')
 
 
-def test_a_version_of_the_distant_past_is_gone(leases: list[Manifest], api: Api) -> None:
-    answer = api.listing(leases[0], resourceVersion="1", resourceVersionMatch="Exact")
-
-    answer.expect_refusal(410, "Expired", "The resourceVersion for the provided list is too old")
-
-
 def test_a_version_of_the_future_is_not_waited_for(leases: list[Manifest], api: Api) -> None:
     answer = api.listing(leases[0], resourceVersion=TOO_LARGE)
 
