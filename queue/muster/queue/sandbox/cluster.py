@@ -11,25 +11,19 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
-from typing import Protocol
 
 from muster.queue.client.informer import Informer
 from muster.queue.client.kinds import LEASE, NODE, POD, Kind
+from muster.queue.client.protocol import Client
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.local import LocalClient
 from muster.queue.simulated.cluster_file import NodeSpec
+from muster.queue.simulated.control_plane import CONTROLLER_MANAGER, simulated_control_plane
 from muster.queue.simulated.events import Recorder
-from muster.queue.simulated.garbage import GarbageCollector
-from muster.queue.simulated.jobs.controller import JobController
-from muster.queue.simulated.jobs.expiry import JobExpiry
-from muster.queue.simulated.namespaces import NamespaceController
 from muster.queue.simulated.nodes.cluster import POD_DURATION_US, simulated_nodes
 from muster.queue.simulated.nodes.node_lifecycle import NodeLifecycle
 from muster.queue.simulated.nodes.taint_eviction import TaintEviction
-from muster.queue.simulated.scheduler.controller import SchedulerController
-
-_MANAGER = "kube-controller-manager"
 
 
 @asynccontextmanager
@@ -42,48 +36,43 @@ async def simulated_cluster(
     pod_duration_us: int = POD_DURATION_US,
 ) -> AsyncIterator[None]:
     """
-    Run nodes, scheduler and controllers inside the context.
+    Run nodes, scheduler and controllers inside the context; chance comes from `seed` alone.
 
     It is entered when all nodes are registered. A fault in any part ends it.
     """
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(each.run()) for each in _controllers(server, clock, seed)]
-        kubelet = LocalClient(server, "kubelet")
-        nodes = simulated_nodes(kubelet, clock, specs, seed=seed, pod_duration_us=pod_duration_us)
-        async with nodes:
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
 
-
-class _Part(Protocol):
-    async def run(self) -> None:
-        """Work until cancelled."""
-
-
-def _controllers(server: ApiServer, clock: Clock, seed: int) -> tuple[_Part, ...]:
-    rng = Random(seed)  # noqa: S311 - chance, not a secret
-    manager = LocalClient(server, _MANAGER)
+    def client_of(manager: str) -> LocalClient:
+        return LocalClient(server, manager)
 
     async def kinds() -> Iterable[Kind]:
         return [resource.kind for resource in server.catalogue.stored()]
 
-    nodes, leases, pods = (Informer(manager, kind, clock, rng) for kind in (NODE, LEASE, POD))
-    recorder = Recorder(manager, clock, "node-controller")
-    lifecycle = NodeLifecycle(manager, clock, rng, nodes=nodes, leases=leases, pods=pods)
-    eviction = TaintEviction(manager, clock, rng, nodes=nodes, pods=pods, recorder=recorder)
-    return (
+    control_plane = simulated_control_plane(client_of, clock, kinds, seed=seed)
+    nodes = simulated_nodes(
+        client_of("kubelet"), clock, specs, seed=seed, pod_duration_us=pod_duration_us
+    )
+    async with control_plane, _node_controllers(client_of(CONTROLLER_MANAGER), clock, seed), nodes:
+        yield
+
+
+@asynccontextmanager
+async def _node_controllers(client: Client, clock: Clock, seed: int) -> AsyncIterator[None]:
+    """Doubt nodes that are not heard of, and evict what may not stay on them."""
+    rng = Random(seed)  # noqa: S311 - chance, not a secret
+    nodes, leases, pods = (Informer(client, kind, clock, rng) for kind in (NODE, LEASE, POD))
+    recorder = Recorder(client, clock, "node-controller")
+    parts = (
         nodes,
         leases,
         pods,
         recorder,
-        lifecycle,
-        eviction,
-        JobController(manager, clock, rng),
-        JobExpiry(manager, clock, rng),
-        GarbageCollector(manager, clock, rng, kinds),
-        NamespaceController(manager, clock, rng, kinds),
-        SchedulerController(LocalClient(server, "kube-scheduler"), clock, rng),
+        NodeLifecycle(client, clock, rng, nodes=nodes, leases=leases, pods=pods),
+        TaintEviction(client, clock, rng, nodes=nodes, pods=pods, recorder=recorder),
     )
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(part.run()) for part in parts]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
