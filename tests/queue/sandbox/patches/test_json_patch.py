@@ -46,6 +46,11 @@ APPLIED: dict[str, tuple[Map, list[Operation], Map]] = {
         [op("copy", "/b", **{"from": "/a"}), op("add", "/b/x", value=2)],
         {"a": {"x": 1}, "b": {"x": 2}},
     ),
+    "an added value is another value": (
+        {},
+        [op("add", "/a", value={}), op("add", "/a/x", value=1), op("replace", "/b", value=[])],
+        {"a": {"x": 1}, "b": []},
+    ),
     "test": ({"a": {"b": [1]}}, [op("test", "/a", value={"b": [1]})], {"a": {"b": [1]}}),
     "test all": ({"a": 1}, [op("test", "", value={"a": 1})], {"a": 1}),
     "test that nothing is there": ({"a": 1}, [op("test", "/b")], {"a": 1}),
@@ -58,7 +63,9 @@ APPLIED: dict[str, tuple[Map, list[Operation], Map]] = {
 @pytest.mark.parametrize("name", APPLIED)
 def test_operations_change_an_object(name: str) -> None:
     before, operations, after = APPLIED[name]
+    kept = deepcopy(operations)
     assert json_patch(deepcopy(before), operations) == after
+    assert operations == kept
 
 
 INAPPLICABLE: dict[str, list[Operation]] = {

@@ -68,7 +68,11 @@ THING: Final = SCHEMAS["Thing"]
 
 
 def merged(before: Map, patch: Map) -> Map:
-    return strategic_merge_patch(THING, deepcopy(before), deepcopy(patch))
+    kept = deepcopy(patch)
+    try:
+        return strategic_merge_patch(THING, deepcopy(before), patch)
+    finally:
+        assert patch == kept, "it is for another attempt"
 
 
 def named(*names: str) -> list[Map]:

@@ -25,6 +25,7 @@ from muster.queue.sandbox.ownership.entries import (
     updated,
 )
 from muster.queue.sandbox.ownership.typed import MalformedListError
+from muster.queue.sandbox.schema.defaulting import copied
 from muster.queue.sandbox.schema.node import Schema
 
 
@@ -80,10 +81,10 @@ def apply(  # noqa: PLR0913 - whose write of what, when and through what
     """
     Return the object that results, with its managedFields.
 
-    `live` is a copy of the object as it is, None if there is none; it and `applied` belong to the
-    result afterwards. `reset` are the paths that can't be applied through this sub-resource. Raises
-    400 for an object that brings its own managedFields, 409 for conflicts, 500 (as the real one
-    does) for one that isn't of its schema.
+    `live` is a copy of the object as it is, None if there is none; it belongs to the result
+    afterwards. `applied` stays as it is, for another attempt. `reset` are the paths that can't be
+    applied through this sub-resource. Raises 400 for an object that brings its own managedFields,
+    409 for conflicts, 500 (as the real one does) for one that isn't of its schema.
     """
     write = Write(
         manager=manager,
@@ -98,7 +99,7 @@ def apply(  # noqa: PLR0913 - whose write of what, when and through what
     if wrong := mismatches(schema, applied):
         raise _mistyped(applied, "patch", api_version, wrong)
     try:
-        return merged(schema, live, applied, write, force=force)
+        return merged(schema, live, copied(applied), write, force=force)
     except MalformedListError as error:
         raise _mistyped(applied, "live", api_version, error) from error
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from muster.queue.client.refusal import Refusal, bad_request
+from muster.queue.sandbox.schema.defaulting import copied
 
 Json = Any
 """A part of an object: it belongs to the request."""
@@ -27,7 +28,8 @@ def json_patch(obj: dict[str, Any], operations: object) -> dict[str, Any]:
     """
     Apply operations, decoded from JSON, to an object in place; return the object that results.
 
-    Raises 400 for what is no list of operations, 413 for too many, 422 if one doesn't apply.
+    The operations stay as they are, for another attempt. Raises 400 for what is no list of
+    operations, 413 for too many, 422 if one doesn't apply.
     """
     if operations is None:
         return obj
@@ -90,7 +92,7 @@ def _operated(document: Json, operation: dict[str, Any]) -> Json:
 
 
 def _add(document: Json, path: str, operation: dict[str, Any]) -> Json:
-    _insert(document, path, operation.get("value"))
+    _insert(document, path, copied(operation.get("value")))
     return document
 
 
@@ -106,7 +108,7 @@ def _remove(document: Json, path: str, _: dict[str, Any]) -> Json:
 
 
 def _replace(document: Json, path: str, operation: dict[str, Any]) -> Json:
-    value = operation.get("value")
+    value = copied(operation.get("value"))
     if not path:
         return value
     parent, key = _parent(document, path)
@@ -123,7 +125,7 @@ def _move(document: Json, path: str, operation: dict[str, Any]) -> Json:
 
 
 def _copy(document: Json, path: str, operation: dict[str, Any]) -> Json:
-    _insert(document, path, _copied(_value(document, operation.get("from", ""))))
+    _insert(document, path, copied(_value(document, operation.get("from", ""))))
     return document
 
 
@@ -205,9 +207,3 @@ def _same(one: Json, other: Json) -> bool:
     if isinstance(one, list):
         return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)
-
-
-def _copied(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
-    return [_copied(each) for each in value] if isinstance(value, list) else value

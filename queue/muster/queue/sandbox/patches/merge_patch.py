@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from muster.queue.client.refusal import bad_request
+from muster.queue.sandbox.schema.defaulting import copied
 
 
 def merge_patch(obj: dict[str, Any], patch: object) -> dict[str, Any]:
     """
     Merge a patch, decoded from JSON, into an object in place and return the object.
 
-    Parts of the patch become parts of the object. Raises 400 for a patch that is no object.
+    The patch stays as it is, for another attempt. Raises 400 for a patch that is no object.
     """
     if patch is None:
         raise bad_request("Invalid JSON Patch")
@@ -42,17 +43,11 @@ def _merge(obj: dict[str, Any], patch: dict[str, Any]) -> None:
         elif isinstance(value, dict):
             _merge(now, value)
         else:
-            obj[name] = value
+            obj[name] = copied(value)
 
 
 def without_nulls(value: Any) -> Any:
-    """Remove every field that is null, at any depth and in place; return the value."""
+    """Return a copy of a value without the fields that are null, at any depth."""
     if isinstance(value, dict):
-        for name in [name for name, each in value.items() if each is None]:
-            del value[name]
-        for each in value.values():
-            without_nulls(each)
-    elif isinstance(value, list):
-        for each in value:
-            without_nulls(each)
-    return value
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value

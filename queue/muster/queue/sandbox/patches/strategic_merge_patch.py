@@ -20,6 +20,7 @@ from typing import Any, Final
 from muster.queue.client.refusal import Refusal, bad_request
 from muster.queue.sandbox.patches.go import shown
 from muster.queue.sandbox.patches.merge_patch import without_nulls
+from muster.queue.sandbox.schema.defaulting import copied
 from muster.queue.sandbox.schema.node import MISSING, Schema
 
 Json = Any
@@ -36,7 +37,7 @@ def strategic_merge_patch(schema: Schema, obj: Map, patch: object) -> Map:
     """
     Merge a patch, decoded from JSON, into an object in place; return the object that results.
 
-    Parts of the patch become parts of the object. Raises 400 for malformed directives and, as the
+    The patch stays as it is, for another attempt. Raises 400 for malformed directives and, as the
     real one does, 500 for lists that can't be merged, such as for entries without their key.
     """
     if patch is None:
@@ -47,7 +48,7 @@ def strategic_merge_patch(schema: Schema, obj: Map, patch: object) -> Map:
         raise bad_request(
             f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )
-    return _merge_maps(schema, obj, patch)
+    return _merge_maps(schema, obj, copied(patch))
 
 
 def _cannot(what: str) -> Refusal:
