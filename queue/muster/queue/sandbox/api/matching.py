@@ -82,7 +82,7 @@ class Hook:
                 return False
         selector = self.configured.get("objectSelector")
         return not selector or any(
-            obj is not None and matches_labels(selector, obj["metadata"].get("labels") or {})
+            obj is not None and matches_labels(selector, _labels(obj))
             for obj in (request.object, request.old_object)
         )
 
@@ -134,8 +134,12 @@ def _namespace_labels(
 ) -> Mapping[str, str]:
     """Return the labels of the namespace of a request; of one to be written, those it will have."""
     if _is_namespace(request.resource) and not request.subresource and request.object is not None:
-        return request.object["metadata"].get("labels") or {}
+        return _labels(request.object)
     return labels_of(request.namespace)
+
+
+def _labels(obj: Shared) -> Mapping[str, str]:
+    return (obj.get("metadata") or {}).get("labels") or {}
 
 
 def _is_namespace(resource: Resource) -> bool:

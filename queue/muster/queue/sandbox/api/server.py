@@ -23,7 +23,7 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api import subresources
-from muster.queue.sandbox.api.attributes import User
+from muster.queue.sandbox.api.attributes import Attributes, User
 from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.api.conversion import Converter
 from muster.queue.sandbox.api.definitions import Definitions, Hands
@@ -107,8 +107,10 @@ class ApiServer:
                 return await self.writer.create(place, body, options)
             case "binding":
                 edit = Edit(subresources.bind(place, body, self.writer.now()), trusted=True)
+                await self._ask_webhooks(place, body, options)
                 return await self.writer.update(place, edit, options)
             case "eviction":
+                await self._ask_webhooks(place, body, options)
                 return await subresources.evict(self, place, body, options)
             case _:
                 raise method_not_allowed()
@@ -231,6 +233,24 @@ class ApiServer:
 
     def _versions_of(self, resource: Resource) -> Iterable[Resource]:
         return (each for each in self.catalogue if each.key == resource.key)
+
+    async def _ask_webhooks(self, place: Place, body: Shared, options: WriteOptions) -> None:
+        """Ask about something that is not stored itself, such as a Binding; raises Refusal."""
+        if not self.webhooks.active:
+            return
+        attributes = Attributes(
+            resource=place.resource,
+            operation="CREATE",
+            user=options.user,
+            namespace=place.namespace,
+            name=place.name,
+            subresource=place.subresource,
+            object={**subresources.FORMS[place.subresource], **body},
+            options=options.manifest("CREATE"),
+            dry_run=options.dry_run,
+        )
+        obj, _ = await self.webhooks.mutate(attributes)
+        await self.webhooks.validate(attributes.with_object(obj))
 
     async def _convert(self, obj: Shared, resource: Resource) -> Shared:
         stored = Stored(dict(obj), orjson.dumps(obj), 0)

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from muster.queue.sandbox.api.server import ApiServer
 
 _BUDGETS: Final = "poddisruptionbudgets.policy"
+FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "binding": {"kind": "Binding", "apiVersion": "v1"},
+    "eviction": {"kind": "Eviction", "apiVersion": "policy/v1"},
+}
+"""What is created at a sub-resource, where the body doesn't say."""
 _SCALE_VERSION: Final = "autoscaling/v1"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Iterable
 from typing import Any, Final
@@ -103,7 +105,7 @@ class Discovery:
             "resources": [
                 entry
                 for resource in self._of(group, version)
-                for entry in (_resource(resource), *_parts(resource))
+                for entry in (self._resource(resource), *_parts(resource))
             ],
         }
 
@@ -133,6 +135,12 @@ class Discovery:
             ],
         }
 
+    def _resource(self, resource: Resource) -> dict[str, Any]:
+        entry = _resource(resource)
+        if storage := self._catalogue.storage(resource.stored_as or resource.key):
+            entry["storageVersionHash"] = _storage_hash(storage)
+        return entry
+
     def _of(self, group: str, version: str) -> Iterable[Resource]:
         found = (each for each in self._catalogue if each.kind[:2] == (group, version))
         return sorted(found, key=lambda resource: resource.kind.plural)
@@ -157,6 +165,13 @@ def _resource(resource: Resource) -> dict[str, Any]:
     if resource.categories:
         entry["categories"] = list(resource.categories)
     return entry
+
+
+def _storage_hash(storage: Resource) -> str:
+    """Return what tells clients that objects have come to be stored in another version."""
+    kind = storage.kind
+    told = f"{kind.group}/{kind.version}/{kind.kind}".encode()
+    return base64.b64encode(hashlib.sha256(told).digest()[:8]).decode()
 
 
 def _parts(resource: Resource) -> Iterable[dict[str, Any]]:
