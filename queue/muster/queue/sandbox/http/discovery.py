@@ -22,6 +22,11 @@ _VERBS: Final = (
     "update",
     "watch",
 )
+# The same; programs should not mind their order, but then it costs nothing to keep it.
+_CUSTOM_VERBS: Final = (
+    *("delete", "deletecollection", "get", "list"),
+    *("patch", "create", "update", "watch"),
+)
 _EVERYBODY: Final = [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}]
 
 
@@ -47,8 +52,8 @@ def verbs(resource: Resource) -> list[str]:
     if resource.kind.plural == "namespaces" and not resource.kind.group:
         return [verb for verb in _VERBS if verb != "deletecollection"]
     if resource.terminating:
-        return ["delete", "deletecollection", "get", "list", "watch"]
-    return [*_VERBS]
+        return [verb for verb in _CUSTOM_VERBS if verb not in {"create", "patch", "update"}]
+    return [*(_CUSTOM_VERBS if resource.custom else _VERBS)]
 
 
 def version_order(version: str) -> tuple[Any, ...]:
