@@ -282,10 +282,13 @@ REFUSED: dict[str, tuple[Map, int, str]] = {
         "cannot merge lists without merge key for slice",
     ),
     "an order that isn't the patch's": (
-        {ORDER: named("b"), "containers": [{"name": "a", "image": "9"}]},
+        {
+            ORDER: named("b"),
+            "containers": [{"name": "b", "$patch": "delete"}, {"name": "a", "image": "9"}],
+        },
         500,
         (
-            "The order in patch list:\n[map[image:9 name:a]]\n "
+            "The order in patch list:\n[map[$patch:delete name:b] map[image:9 name:a]]\n "
             "doesn't match $setElementOrder list:\n[map[name:b]]\n"
         ),
     ),

@@ -248,7 +248,11 @@ def _merge_in_order(schema: Schema | None, obj: Map, patch: Map, directive: str)
     key = field.patch_merge_key if field else ""
     identity = _keyed(key) if key else _itself
     plain = [item for item in wanted or [] if not (isinstance(item, dict) and _DIRECTIVE in item)]
-    _check_order(plain, order, identity)
+    if not _follows(plain, order, identity):
+        raise _cannot(
+            f"The order in patch list:\n{shown(wanted)}\n doesn't match {_ORDER} list:\n"
+            f"{shown(order)}\n"
+        )
     patch.pop(name, None)
     merged = now if wanted is None else _merged(schema, name, now, wanted)
     if merged is not None:
@@ -266,16 +270,12 @@ def _lived(
     return [*kept, *new][: len(now)]
 
 
-def _check_order(patch: list[Json], order: list[Json], identity: Identity) -> None:
-    """See that the entries of a patch stand in the order that it sets."""
+def _follows(patch: list[Json], order: list[Json], identity: Identity) -> bool:
+    """Return whether the entries of a patch stand in the order that it sets, if it sets one."""
     if not patch or not order:
-        return
+        return True
     said = iter([identity(item) for item in order])
-    if not all(any(identity(item) == each for each in said) for item in patch):
-        raise _cannot(
-            f"The order in patch list:\n{shown(patch)}\n doesn't match {_ORDER} list:\n"
-            f"{shown(order)}\n"
-        )
+    return all(any(identity(item) == each for each in said) for item in patch)
 
 
 def _in_order(
