@@ -4,9 +4,10 @@ A kind of our own to try out what custom resources share: every list and map typ
 A gadget can do nothing. Its definition is the same in every run and stays on the cluster.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from tests.e2e.api import Api
+from tests.e2e.probes.definitions import INTEGER, STRING, a_list, a_schema, an_object
 from tests.queue.api.manifests import Manifest
 
 GROUP: Final = "e2e.muster.dev"
@@ -14,65 +15,31 @@ GADGET: Final = "Gadget", f"{GROUP}/v1"
 """Kind and apiVersion."""
 
 
-def _a(kind: str, **more: Any) -> Manifest:
-    return {"type": kind, **more}
-
-
-_CONDITION: Final = _a(
-    "object",
-    required=["type", "status"],
-    properties={name: _a("string") for name in ("type", "status", "reason")},
-)
-_PART: Final = _a(
-    "object",
-    required=["name"],
-    properties={
-        "name": _a("string"),
-        "weight": _a("integer", default=1),
-        "color": _a("string"),
-    },
-)
-_PORT: Final = _a(
-    "object",
-    required=["port"],
-    properties={
-        "port": _a("integer"),
-        "protocol": _a("string", default="TCP"),
-        "name": _a("string"),
-    },
-)
-_SPEC: Final = {
-    "size": _a("integer", default=1, minimum=0, maximum=100),
-    "mode": _a("string", enum=["fast", "slow"]),
-    "color": _a("string", maxLength=10),
-    "options": _a("object", additionalProperties=_a("string")),
-    "box": _a(
-        "object",
-        properties={"width": _a("integer"), "height": _a("integer")},
-        **{"x-kubernetes-map-type": "atomic"},
-    ),
-    "tags": _a("array", items=_a("string"), **{"x-kubernetes-list-type": "set"}),
-    "steps": _a("array", items=_a("string")),
-    "parts": _a(
-        "array",
-        items=_PART,
-        **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-    ),
-    "ports": _a(
-        "array",
-        items=_PORT,
-        **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"]},
-    ),
-    "free": _a("object", **{"x-kubernetes-preserve-unknown-fields": True}),
+_CONDITION: Final = {
+    **an_object(type=STRING, status=STRING, reason=STRING),
+    "required": ["type", "status"],
 }
-_STATUS: Final = {
-    "phase": _a("string"),
-    "conditions": _a(
-        "array",
-        items=_CONDITION,
-        **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    ),
+_PART: Final = {
+    **an_object(name=STRING, weight={**INTEGER, "default": 1}, color=STRING),
+    "required": ["name"],
 }
+_PORT: Final = {
+    **an_object(port=INTEGER, protocol={**STRING, "default": "TCP"}, name=STRING),
+    "required": ["port"],
+}
+_SPEC: Final = an_object(
+    size={**INTEGER, "default": 1, "minimum": 0, "maximum": 100},
+    mode={**STRING, "enum": ["fast", "slow"]},
+    color={**STRING, "maxLength": 10},
+    options=a_schema("object", additionalProperties=STRING),
+    box={**an_object(width=INTEGER, height=INTEGER), "x-kubernetes-map-type": "atomic"},
+    tags=a_list(STRING, "set"),
+    steps=a_list(STRING),
+    parts=a_list(_PART, "map", "name"),
+    ports=a_list(_PORT, "map", "port", "protocol"),
+    free={**an_object(), "x-kubernetes-preserve-unknown-fields": True},
+)
+_STATUS: Final = an_object(phase=STRING, conditions=a_list(_CONDITION, "map", "type"))
 
 DEFINITION: Final[Manifest] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -89,14 +56,10 @@ DEFINITION: Final[Manifest] = {
                 "storage": True,
                 "subresources": {"status": {}},
                 "schema": {
-                    "openAPIV3Schema": _a(
-                        "object",
-                        description="A thing to try out an API server with.",
-                        properties={
-                            "spec": _a("object", properties=_SPEC),
-                            "status": _a("object", properties=_STATUS),
-                        },
-                    )
+                    "openAPIV3Schema": {
+                        **an_object(spec=_SPEC, status=_STATUS),
+                        "description": "A thing to try out an API server with.",
+                    }
                 },
                 "selectableFields": [{"jsonPath": ".spec.color"}],
                 "additionalPrinterColumns": [
