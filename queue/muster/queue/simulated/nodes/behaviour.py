@@ -32,7 +32,9 @@ _FOREVER: Final = "forever"
 _EXIT_CODE_MAX: Final = 255
 _RATE: Final = re.compile(r"(0|1)?(\.[0-9]{1,9})?")
 
-_SLEEP: Final = re.compile(r"\bsleep\s+(?:(?P<count>[0-9]+(?:\.[0-9]+)?)(?P<unit>[smhd]?)|inf)")
+_SLEEP: Final = re.compile(
+    r"\bsleep\s+(?:(?P<count>[0-9]{1,15}(?:\.[0-9]{1,9})?)(?P<unit>[smhd]?)|inf)"
+)
 _EXIT: Final = re.compile(r"\bexit\s+(?P<code>[0-9]{1,3})\s*[\"']?$")
 
 

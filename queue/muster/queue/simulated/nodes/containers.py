@@ -97,6 +97,12 @@ class Container:
         self.run = self.plan(self.restarts)
         self.resume_us = None
 
+    def start_if_due(self, now_us: int) -> None:
+        """Start a container that waits, at the end of its back-off if there is one."""
+        at_us = now_us if self.resume_us is None else self.resume_us
+        if self.started_us is None and at_us <= now_us:
+            self.start(at_us)
+
     def end(self, at_us: int, exit_code: int, *, for_good: bool) -> None:
         """End the current run; unless `for_good`, plan the next one if the policy wants it."""
         assert self.started_us is not None, "only what runs can end"

@@ -203,13 +203,11 @@ class PodRun:
 
     def _start_what_may(self, at_us: int) -> None:
         for each in self.inits:
-            if each.started_us is None and (each.resume_us or 0) <= at_us:
-                each.start(at_us)
+            each.start_if_due(at_us)
             if each.role is Role.INIT and not each.has_succeeded:
                 return
         for each in self.mains:
-            if each.started_us is None and (each.resume_us or 0) <= at_us:
-                each.start(at_us)
+            each.start_if_due(at_us)
 
     def _end_all(self, at_us: int, exit_code: int) -> None:
         for each in self.containers:

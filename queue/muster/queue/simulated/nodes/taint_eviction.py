@@ -150,13 +150,13 @@ def _disrupted(pod: Manifest, now_us: int) -> list[dict[str, Any]]:
         for each in pod.get("status", {}).get("conditions") or ()
         if each["type"] != "DisruptionTarget"
     ]
-    return [
-        *others,
-        {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "lastTransitionTime": format_second(now_us),
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-        },
-    ]
+    disrupted = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastTransitionTime": format_second(now_us),
+        "reason": "DeletionByTaintManager",
+        "message": "Taint manager: deleting due to NoExecute taint",
+    }
+    if "generation" in pod["metadata"]:
+        disrupted["observedGeneration"] = pod["metadata"]["generation"]
+    return [*others, disrupted]

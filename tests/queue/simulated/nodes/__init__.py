@@ -1,0 +1,1 @@
+"""Tests of simulated nodes and their kubelets."""
