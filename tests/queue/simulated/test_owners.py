@@ -178,3 +178,10 @@ def test_owners_decide(
 ) -> None:
     subject = thing("subject", finalizers=(finalizer,) if finalizer else ())
     assert action == judge(subject, dependents, solid=solid, dangling=dangling, waiting=waiting)
+
+
+def test_losing_one_reference_concerns_an_owner_that_waits_and_no_other() -> None:
+    other = thing("other")
+    known = graph(ending(OWNER, FOREGROUND), other, thing("child", OWNER, other))
+    assert known.see(thing("child", OWNER)) == []
+    assert known.see(thing("child")) == [OWNER.uid]

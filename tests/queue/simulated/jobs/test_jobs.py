@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.queue.simulated.jobs import pods as pod_facts
-from tests.queue.simulated.jobs.world import Crash, World, job
+from muster.queue.simulated.jobs.accounting import Outcome, account
+from muster.queue.simulated.jobs.assessment import assess
+from muster.queue.simulated.jobs.backoff import NO_BACKOFF
+from muster.queue.simulated.jobs.expiry import expiry_us
+from muster.queue.simulated.jobs.planning import plan_pods
+from tests.queue.simulated.jobs.world import EPOCH_US, Crash, World, job
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 
@@ -431,3 +436,168 @@ def test_every_pod_counts_once_whenever_the_controller_dies(
     assert world.status.get("failed", 0) == ended[1]
     assert world.status["uncountedTerminatedPods"] == {}
     assert (world.conditions() != []) == (ended[0] == 4)
+
+
+# -- the fine print ---------------------------------------------------------------------------
+
+
+def test_as_many_failed_indexes_as_allowed_are_allowed() -> None:
+    world = started(
+        parallelism=3, completions=3, completionMode="Indexed", backoffLimitPerIndex=0,
+        maxFailedIndexes=1, backoffLimit=2**31 - 1,
+    )  # fmt: skip
+    world.end(names(world)[0], exit_code=1)
+    world.settle()
+    assert world.conditions() == []
+    assert world.status["failed"] == 1, "its pod stands for nobody any more, so it is let go"
+
+
+def test_an_ignored_failure_of_an_index_is_remembered_apart() -> None:
+    world = started(
+        completionMode="Indexed", backoffLimitPerIndex=1, backoffLimit=2**31 - 1,
+        podFailurePolicy=failure_policy("Ignore", **ON_42),
+    )  # fmt: skip
+    for _ in range(2):
+        world.end(pod_facts.name(world.active()[0]), 42)
+        world.now_s += 600
+        world.settle()
+    (pod,) = world.active()
+    assert (pod_facts.failures(pod), pod_facts.ignored_failures(pod)) == (0, 2)
+
+
+def test_pods_outside_the_indexes_are_deleted_and_count_for_nothing() -> None:
+    world = started(parallelism=3, completions=3, completionMode="Indexed")
+    world.job["spec"].update(parallelism=1, completions=1)
+    world.end(names(world)[2])
+    world.settle()
+    assert indexes(world) == [0]
+    assert (world.status.get("succeeded", 0), world.status.get("failed", 0)) == (0, 0)
+
+
+def test_of_two_pods_with_one_index_the_better_one_stays() -> None:
+    world = World(job(parallelism=3, completions=3, completionMode="Indexed"))
+    world.sync()
+    first, second, third = names(world)
+    world.run(second)
+    for field in ("labels", "annotations"):
+        world.pods[third]["metadata"][field] = world.pods[second]["metadata"][field]
+    world.sync()
+    assert sorted(pod_facts.name(pod) for pod in world.active()) == [first, second]
+
+
+def test_fewer_pods_are_given_up_where_some_are_superfluous_anyway() -> None:
+    world = started(parallelism=3, completions=3, completionMode="Indexed")
+    world.job["spec"].update(parallelism=2, completions=2)
+    world.settle()
+    assert indexes(world) == [0, 1]
+
+
+@pytest.mark.parametrize("change", [{"parallelism": 1200}, {"parallelism": 1200, "suspend": True}])
+def test_many_pods_are_created_in_portions(change: dict[str, Any]) -> None:
+    world = World(job(completions=1200, **change))
+    world.sync()
+    assert len(world.pods) == (0 if "suspend" in change else 500)
+    world.sync()
+    assert len(world.pods) == (0 if "suspend" in change else 1000)
+
+
+def test_many_pods_are_deleted_in_portions() -> None:
+    world = World(job(parallelism=1200, completions=1200))
+    world.settle()
+    world.job["spec"]["parallelism"] = 0
+    world.sync()
+    assert len(world.pods) == 700
+
+
+def test_many_finished_pods_are_counted_in_portions() -> None:
+    world = started(parallelism=600, completions=600)
+    for name in names(world):
+        world.end(name)
+    world.sync()
+    assert world.status["succeeded"] == 500
+    assert [type_ for type_, _, _ in world.conditions()] == ["SuccessCriteriaMet"]
+    world.settle()
+    assert world.status["succeeded"] == 600
+    assert world.conditions()[-1][0] == "Complete"
+
+
+def test_too_many_successes_are_told() -> None:
+    world = started(parallelism=3, completions=3)
+    world.job["spec"]["completions"] = 2
+    for name in names(world):
+        world.end(name)
+    world.settle()
+    assert reasons(world)[-2:] == ["TooManySucceededPods", "Completed"]
+
+
+def test_failures_before_the_last_success_are_forgiven() -> None:
+    world = started(parallelism=2, completions=4)
+    first, second = names(world)
+    world.now_s = 5
+    world.end(first, exit_code=1)
+    world.now_s = 6
+    world.end(second)
+    world.settle()
+    assert len(world.active()) == 2, "nobody waits"
+
+
+def traits(
+    *,
+    node: str = "",
+    phase: str = "Pending",
+    ready_s: int | None = None,
+    restarts: int = 0,
+    created_s: int = 0,
+    name: str = "p",
+) -> dict[str, Any]:
+    """Return a pod with what decides whether a Job gives it up."""
+    ready = {
+        "type": "Ready",
+        "status": str(ready_s is not None),
+        "lastTransitionTime": f"2026-01-01T00:00:0{ready_s or 0}Z",
+    }
+    return {
+        "metadata": {"name": name, "creationTimestamp": f"2026-01-01T00:00:0{created_s}Z"},
+        "spec": {"nodeName": node},
+        "status": {
+            "phase": phase,
+            "conditions": [ready],
+            "containerStatuses": [{"name": "main", "restartCount": restarts}],
+        },
+    }
+
+
+def test_the_least_useful_pods_are_given_up_first() -> None:
+    on_node: dict[str, Any] = {"node": "n1", "phase": "Running"}
+    ordered = [
+        traits(phase="Running"),
+        traits(node="n1", phase="Pending"),
+        traits(node="n1", phase="Unknown"),
+        traits(**on_node, restarts=3),
+        traits(**on_node, restarts=2, created_s=9),
+        traits(**on_node, restarts=2, created_s=1, name="a"),
+        traits(**on_node, restarts=2, created_s=1, name="b"),
+        traits(**on_node, ready_s=9),
+        traits(**on_node, ready_s=1, restarts=9),
+    ]
+    assert sorted(ordered[::-1], key=pod_facts.dispensability) == ordered
+
+
+def test_a_job_is_not_over_while_a_pod_could_not_be_deleted() -> None:
+    world = started(parallelism=2, completions=2, activeDeadlineSeconds=10)
+    assessment = assess(world.job, list(world.pods.values()), NO_BACKOFF, world.now_us + 10**8)
+    changes = plan_pods(assessment)
+    assert len(changes.delete) == 2
+    result = account(assessment, changes, Outcome(deleted=changes.delete[:1]))
+    assert result.first["conditions"] == []
+    assert result.release == ()
+
+
+def test_expiry_counts_from_the_end() -> None:
+    finished = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    over = {**job(ttlSecondsAfterFinished=7), "status": {"conditions": [finished]}}
+    assert expiry_us(over) == EPOCH_US + 7_000_000
+    assert expiry_us(job(ttlSecondsAfterFinished=7)) is None
+    assert expiry_us({**over, "spec": {}}) is None
+    deleted = {**over["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    assert expiry_us({**over, "metadata": deleted}) is None

@@ -556,3 +556,154 @@ def test_a_friend_is_not_displaced() -> None:
     wish = near(term("web", "kubernetes.io/hostname"))
     known = scheduler(*ZONES, friend, pod("p", priority=10, requests={"cpu": "1"}, affinity=wish))
     assert victims(refusal(known)) == []
+
+
+# -- the fine print ---------------------------------------------------------------------------
+
+
+def test_a_node_holds_no_more_pods_than_it_allows() -> None:
+    known = scheduler(node("a", pods="1"), pod("p"), pod("q"))
+    found = decisions(known)
+    assert [each.node for each in found if isinstance(each, Bind)] == ["a"]
+    assert "1 Too many pods" in getattr(found[1], "message", "")
+
+
+def test_sidecars_need_room_beside_the_others() -> None:
+    sidecar = {"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "3"}}}
+    asked = pod("p", requests={"cpu": "1"}, initContainers=[sidecar])
+    assert places(scheduler(node("a", cpu="3"), asked)) == {"p": ""}
+    assert places(scheduler(node("a", cpu="4"), asked)) == {"p": "a"}
+
+
+def test_room_is_kept_from_less_important_pods_alone() -> None:
+    known = scheduler(
+        node("a", cpu="1"),
+        running("low", "a", requests={"cpu": "1"}),
+        pod("p", priority=10, requests={"cpu": "1"}),
+    )
+    decisions(known)
+    known.pod_gone("uid-low")
+    known.pod_seen(pod("q", priority=20, requests={"cpu": "1"}))
+    assert places(known) == {"q": "a", "p": ""}
+
+
+def test_a_more_important_pod_takes_over_the_promised_node() -> None:
+    known = scheduler(
+        node("a", cpu="1"),
+        running("low", "a", requests={"cpu": "1"}),
+        pod("p", priority=10, requests={"cpu": "1"}),
+    )
+    decisions(known)
+    known.pod_seen(pod("q", priority=20, requests={"cpu": "1"}))
+    (decision, *_) = decisions(known)
+    assert isinstance(decision, Refuse)
+    assert (decision.nominated, victims(decision)) == ("a", ["low"])
+    known.pod_gone("uid-low")
+    found = decisions(known)
+    assert [each.pod["metadata"]["name"] for each in found if isinstance(each, Bind)] == ["q"]
+    refused = [each for each in found if isinstance(each, Refuse)]
+    assert [each.nominated for each in refused] == [""]
+
+
+def test_pods_that_leave_already_are_not_deleted_again() -> None:
+    leaving = running("low", "a", requests={"cpu": "1"})
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+    known = scheduler(node("a", cpu="1"), leaving, pod("p", priority=10, requests={"cpu": "1"}))
+    decision = refusal(known)
+    assert (decision.nominated, decision.victims) == ("a", ())
+
+
+def test_a_preemptor_takes_the_promised_node_though_another_is_better() -> None:
+    known = scheduler(
+        node("b", cpu="1"),
+        running("low", "b", requests={"cpu": "1"}),
+        pod("p", priority=10, requests={"cpu": "1"}),
+    )
+    assert refusal(known).nominated == "b"
+    known.pod_gone("uid-low")
+    known.node_seen(node("a", cpu="64"))
+    assert places(known) == {"p": "b"}
+
+
+@pytest.mark.parametrize(
+    "on_a, on_b, chosen",
+    [
+        ([(5, 0)], [(1, 0), (1, 0), (1, 0)], "b"),
+        ([(5, 0), (1, 0)], [(5, 0), (2, 0)], "a"),
+        ([(5, 0), (5, 0)], [(5, 0)], "b"),
+        ([(5, 10)], [(5, 20)], "b"),
+        ([(5, 20), (1, 40)], [(5, 10), (1, 59)], "a"),
+        ([(5, 10)], [(5, 10)], "a"),
+    ],
+)
+def test_the_least_harm_is_done(
+    on_a: list[tuple[int, int]], on_b: list[tuple[int, int]], chosen: str
+) -> None:
+    """Pods are given as priority and second of their start; all of a node have to go."""
+    known = scheduler(node("a", cpu="4"), node("b", cpu="4"))
+    for on, pods in (("a", on_a), ("b", on_b)):
+        for place, (priority, start_s) in enumerate(pods):
+            each = running(
+                f"{on}{place}", on, priority=priority, requests={"cpu": str(4 // len(pods))}
+            )
+            each["status"]["startTime"] = f"2026-01-01T00:00:{start_s:02}Z"
+            known.pod_seen(each)
+    known.pod_seen(pod("p", priority=10, requests={"cpu": "4"}))
+    assert refusal(known).nominated == chosen
+
+
+def test_pods_that_were_kept_away_are_all_tried_when_that_ends() -> None:
+    known = scheduler(*ZONES[:2], running("hermit", "a1", affinity=apart(term("web"))))
+    for i in range(2):
+        known.pod_seen(pod(f"p{i}", **app("web")))
+    assert places(known) == {"p0": "", "p1": ""}
+    known.pod_gone("uid-hermit")
+    assert all(places(known).values())
+
+
+def test_a_zone_that_is_freed_elsewhere_is_free() -> None:
+    """The node that changes is full; the one that becomes possible does not change."""
+    known = scheduler(node("a1", cpu="1", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
+    known.pod_seen(running("web", "a1", **app("web")))
+    known.pod_seen(running("full", "a1", requests={"cpu": "1"}))
+    known.pod_seen(pod("p", affinity=apart(term("web")), requests={"cpu": "2"}))
+    assert places(known) == {"p": ""}
+    known.pod_gone("uid-web")
+    assert places(known) == {"p": "a2"}
+
+
+def test_spread_may_look_at_allowed_nodes_alone() -> None:
+    def placed(**constraint: Any) -> str:
+        known = scheduler(
+            *ZONES,
+            node("c1", labels={"zone": "c"}, taints=[taint("x")]),
+            *(running(f"on-{on}", on, **app("web")) for on in ("a1", "b1")),
+        )
+        known.pod_seen(pod("p", **app("web"), **spread(**constraint)))
+        return places(known)["p"]
+
+    # The empty zone c would have to come first, if it counted.
+    assert placed() == ""
+    assert placed(nodeTaintsPolicy="Honor") == "a2"
+
+
+def test_spread_honors_the_choice_of_nodes_unless_told_otherwise() -> None:
+    def placed(**constraint: Any) -> str:
+        known = scheduler(*ZONES, running("on-a1", "a1", **app("web")))
+        wish = {"nodeSelector": {"zone": "a"}, **app("web")}
+        known.pod_seen(pod("p", **wish, **spread(**constraint)))
+        return places(known)["p"]
+
+    assert placed() == "a2"
+    assert placed(nodeAffinityPolicy="Ignore") == ""
+
+
+def test_pods_that_leave_do_not_count_for_spread() -> None:
+    known = scheduler(*ZONES)
+    leaving = running("on-a1", "a1", **app("web"))
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+    known.pod_seen(leaving)
+    known.pod_seen(
+        pod("p", nodeSelector={"zone": "a"}, **app("web"), **spread(nodeAffinityPolicy="Ignore"))
+    )
+    assert places(known)["p"] == "a2"

@@ -163,12 +163,13 @@ def _new(
     ended: Callable[[Manifest], bool],
 ) -> list[Manifest]:
     """Return the pods that have ended so and are in no list and no number of the status."""
+    known = frozenset(uncounted)
     return [
         pod
         for pod in pods
         if pod_facts.is_tracked(pod)
         and ended(pod)
-        and pod_facts.uid(pod) not in uncounted
+        and pod_facts.uid(pod) not in known
         and has_valid_index(job, pod)
     ]
 

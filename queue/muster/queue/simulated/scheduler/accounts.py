@@ -114,8 +114,6 @@ class Accounts:
         """Nodes, the last changed at the end; also those that are gone."""
         self.generation = 0
         self.nodes = 0
-        self.priorities: Counter[int] = Counter()
-        """How many pods on nodes have which priority."""
         self._repellers: dict[str, None] = {}
         """Uids of pods on nodes that do not want certain others near them."""
 
@@ -165,7 +163,6 @@ class Accounts:
         self._places[tenant.uid] = node
         if tenant.demand.apart:
             self._repellers[tenant.uid] = None
-        self.priorities[tenant.demand.priority] += 1
         self.touch(node)
 
     def remove_tenant(self, uid: str) -> None:
@@ -175,13 +172,8 @@ class Accounts:
             return
         self._repellers.pop(uid, None)
         account = self._accounts[node]
-        self.priorities[account.tenants[uid].demand.priority] -= 1
         account.remove(uid)
         self.touch(node)
-
-    def has_less_important(self, priority: int) -> bool:
-        """Whether any pod on any node has a lower priority."""
-        return any(count and each < priority for each, count in self.priorities.items())
 
     def touch(self, name: str) -> None:
         """Have a node judged again."""
