@@ -267,6 +267,42 @@ def test_rules_are_not_asked_about_what_they_do_not_expect() -> None:
     assert "some validation rules were not checked" in told.message
 
 
+EMBEDDED: list[tuple[Any, list[str]]] = [
+    ({"apiVersion": "v1", "kind": "Pod"}, []),
+    ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "ns"}}, []),
+    ({}, ["apiVersion", "kind"]),
+    ({"apiVersion": "", "kind": 1}, ["apiVersion", "kind"]),
+    ({"apiVersion": "a/b/c", "kind": "a b"}, ["apiVersion", "kind"]),
+    ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a/b"}}, ["metadata.name"]),
+    (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "b c"}}},
+        ["metadata.labels"],
+    ),
+]
+
+
+@pytest.mark.parametrize("inner, fields", EMBEDDED)
+def test_an_embedded_object_is_a_whole_one(inner: Any, fields: list[str]) -> None:
+    whole = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    places = {
+        f"{SPEC}.properties.list": {"type": "array", "items": whole},
+        f"{SPEC}.properties.map": {"type": "object", "additionalProperties": whole},
+    }
+    strategy = widgets(places).strategy
+    widget = a_widget({"spec.list": [inner], "spec.map": {"key": inner}})
+
+    errors = strategy.validate_create(widget)
+
+    expected = [
+        f"{place}.{field}" for place in ("spec.list[0]", "spec.map[key]") for field in fields
+    ]
+    assert [error.field for error in errors] == expected
+
+
 def test_what_was_wrong_may_stay() -> None:
     resource = widgets({**STATUS, **TAGS})
     old = a_widget({"spec.tags": ["a", "a"], "spec.color": 1})

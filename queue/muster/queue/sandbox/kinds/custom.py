@@ -16,6 +16,7 @@ from muster.queue.client.kinds import Kind
 from muster.queue.client.refusal import FieldError, Subject, forbidden, invalid_value
 from muster.queue.sandbox.kinds.columns import printer_columns, selectable_fields
 from muster.queue.sandbox.kinds.definitions import TERMINATING, is_true
+from muster.queue.sandbox.kinds.embedded import embedded_errors
 from muster.queue.sandbox.kinds.jsonpath import as_text
 from muster.queue.sandbox.kinds.names import label_key
 from muster.queue.sandbox.kinds.published import published_schema, schema_name
@@ -235,6 +236,8 @@ class CustomStrategy(Strategy):
     def _errors(self, obj: Shared, old: Shared | None, subresource: str) -> list[FieldError]:
         errors = self._schema_errors(obj, old, subresource)
         errors += self._scale_errors(obj, subresource)
+        if subresource != "status":
+            errors += embedded_errors(self._schema, obj)
         if old is None or not duplicates(self._schema, old):
             errors += duplicates(self._schema, obj)
         if self._has_rules and any(error.reason in _BLOCKING for error in errors):
