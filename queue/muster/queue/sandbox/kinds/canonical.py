@@ -1,28 +1,19 @@
 """
-Built-in objects in the form in which a server that is written in Go gives them back.
+Decoded objects of built-in kinds in the form in which a server written in Go gives them back.
 
-Such a server reads JSON into structures and writes these out again. What is empty disappears where
-a structure says so, what is missing appears where it has no way to be missing, null is nothing,
-quantities and times come in one form. Whoever compares objects, or owns fields of them, sees the
-difference. Which field is of which sort follows from the schemas, but for the tables below.
+Such a server reads documents into structures and writes these out again. What is empty disappears
+where a structure says so, and what is missing appears where it has no way to be missing. Whoever
+compares objects, or owns fields of them, sees the difference. Which field is of which sort follows
+from the schemas, but for the tables below. Decoding has dealt with types, quantities and times.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from muster.queue.api.quantities import QuantityError, quantity_text
-from muster.queue.api.timestamps import (
-    TimestampError,
-    format_micro_time,
-    format_second,
-    parse_timestamp,
-)
-from muster.queue.client.refusal import bad_request
-from muster.queue.sandbox.kinds.quantities import canonical_amount, canonical_quantity
+from muster.queue.sandbox.kinds.quantities import rounded_amount
 from muster.queue.sandbox.kinds.schemas import components
 from muster.queue.sandbox.schema.node import Raw
 
@@ -127,29 +118,12 @@ _NOT_FILLED: Final[Mapping[str, tuple[str, ...]]] = {
     "SecretProjection": ("name",),
 }
 
-_SECOND: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-_MICROSECOND: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
-
-_ANY_MICROSECOND: Final = re.compile(
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?P<fraction>\.\d{6}(?!\d))?", re.ASCII
-)
-
 _Rewrite = Callable[[Any], Any]
 
 
 def canonicalize(obj: dict[str, Any], component: str) -> None:
-    """
-    Change an object of a component, whose types are right, into what a server gives back.
-
-    Raises Refusal 400 for a time or a quantity that can't be read.
-    """
-    try:
-        _object_form(component).rewrite(obj)
-    except (TimestampError, QuantityError) as error:
-        kind, version = component.rpartition(".")[2], component.split(".")[-2]
-        raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
-        ) from None
+    """Change a decoded object of a component into what a server gives back."""
+    _object_form(component).rewrite(obj)
 
 
 class _ObjectForm:
@@ -244,10 +218,8 @@ def _reference(schema: Raw) -> str:
 def _rewrite(schema: Raw, *, amounts: bool = False) -> _Rewrite | None:
     """Return what brings the value of a field into form, None where all values are."""
     if reference := _reference(schema):
-        if reference.endswith(".Quantity"):
-            return _amount if amounts else _quantity
-        if reference.endswith((".Time", ".MicroTime")):
-            return _second if reference.endswith(".Time") else _microsecond
+        if amounts and reference.endswith(".Quantity"):
+            return rounded_amount
         has_fields = "properties" in components()[reference]
         return _object_form(reference).rewrite if has_fields else None
     if isinstance(items := schema.get("items"), Mapping):
@@ -255,8 +227,6 @@ def _rewrite(schema: Raw, *, amounts: bool = False) -> _Rewrite | None:
         return partial(_rewrite_list, each) if each else None
     if isinstance(values := schema.get("additionalProperties"), Mapping):
         each = _rewrite(values, amounts=True)
-        if each is None and values.get("type") == "string":
-            return _without_null
         return partial(_rewrite_map, each) if each else None
     return None
 
@@ -269,40 +239,6 @@ def _rewrite_map(each: _Rewrite, values: Any) -> Any:
     if type(values) is not dict:
         return values
     return {name: each(value) for name, value in values.items()}
-
-
-def _without_null(values: Any) -> Any:
-    """Return a map of texts, empty where one is null."""
-    if type(values) is not dict or None not in values.values():
-        return values
-    return {name: "" if value is None else value for name, value in values.items()}
-
-
-def _quantity(value: Any) -> str:
-    return canonical_quantity(quantity_text(value))
-
-
-def _amount(value: Any) -> str:
-    return canonical_amount(quantity_text(value))
-
-
-def _second(value: Any) -> Any:
-    if type(value) is not str or _SECOND.fullmatch(value):
-        return value
-    return format_second(parse_timestamp(value))
-
-
-def _microsecond(value: Any) -> Any:
-    if type(value) is not str or _MICROSECOND.fullmatch(value):
-        return value
-    read = _ANY_MICROSECOND.match(value)
-    if read is None or not read["fraction"]:
-        rest = value[read.end() :] if read else value
-        raise TimestampError(
-            f'parsing time "{value}" as "2006-01-02T15:04:05.000000Z07:00": '
-            f'cannot parse "{rest}" as "{".000000" if read else "2006"}"'
-        )
-    return format_micro_time(parse_timestamp(value))
 
 
 def _default(schema: Raw, rewrite: _Rewrite | None) -> Callable[[], Any]:

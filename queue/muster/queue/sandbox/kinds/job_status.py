@@ -53,10 +53,12 @@ def job_status_errors(job: Shared, old: Shared) -> Iterator[FieldError]:
     for name in _COUNTS:
         yield from negative(f"status.{name}", now.fields.get(name))
     yield from _uncounted_errors(now)
+    yield from _contradiction_errors(now, before)
+    yield from _completion_errors(now, before)
     yield from _ending_errors(now, before)
     yield from _finished_errors(now, before)
-    yield from _time_errors(now, before)
     yield from _index_errors(now, before)
+    yield from _running_errors(now, before)
     yield from _criteria_errors(now)
     yield from _reversal_errors(now, before)
 
@@ -82,50 +84,18 @@ def _uncounted_errors(now: _Status) -> Iterator[FieldError]:
             seen[uid] = None
 
 
-def _ending_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
-    """Yield what is wrong with the way in which a Job comes to its end."""
-    target, met = "FailureTarget" in now.true, "SuccessCriteriaMet" in now.true
+def _contradiction_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
     if now.complete and now.failed and _turned(now, before, "Complete", "Failed"):
         yield invalid(_CONDITIONS, "cannot set Complete=True and Failed=true conditions")
+    target = "FailureTarget" in now.true
     if now.complete and target and _turned(now, before, "Complete", "FailureTarget"):
         yield invalid(_CONDITIONS, "cannot set Complete=True and FailureTarget=true conditions")
-    fails = _turned(now, before, "Failed") or _changed(now, before, "failedIndexes")
-    if now.failed and not target and fails:
-        detail = "cannot set Failed=True condition without the FailureTarget=true condition"
-        yield invalid(_CONDITIONS, detail)
-    if now.complete and not met and _turned(now, before, "Complete", "SuccessCriteriaMet"):
-        detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
-        yield invalid(_CONDITIONS, detail)
 
 
-def _finished_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
-    """Yield what a Job that is finished can't have, and more pods ready than there are."""
-    status = now.fields
-    turned = now.finished != before.finished
-    for name in ("active", "terminating") if now.finished else ():
-        if status.get(name, 0) > 0 and (turned or _changed(now, before, name)):
-            detail = f"{name}>0 is invalid for finished job"
-            yield invalid_value(f"status.{name}", status[name], detail)
-    nothing_to_do = now.spec.get("suspend") and now.spec.get("completions") == 0
-    started = "startTime" in status or nothing_to_do
-    if now.finished and not started and (turned or _changed(now, before, "startTime")):
-        yield required("status.startTime", "startTime is required for finished job")
-    uncounted = status.get("uncountedTerminatedPods") or {}
-    some = any(uncounted.get(kind) for kind in ("succeeded", "failed"))
-    counted = turned or _changed(now, before, "uncountedTerminatedPods")
-    if now.finished and some and counted:
-        place = "status.uncountedTerminatedPods"
-        yield invalid_value(place, uncounted, "must be empty for finished job")
-    ready = status.get("ready", 0)
-    if ready > status.get("active", 0) and _changed(now, before, "ready", "active"):
-        yield invalid_value("status.ready", ready, "cannot set more ready pods than active")
-
-
-def _time_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
-    status = now.fields
-    start, end = status.get("startTime"), status.get("completionTime")
+def _completion_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
+    start, end = now.fields.get("startTime"), now.fields.get("completionTime")
     place = "status.completionTime"
-    if (now.complete != before.complete) or _changed(now, before, "completionTime"):
+    if now.complete != before.complete or _changed(now, before, "completionTime"):
         if end is not None and not now.complete:
             detail = "cannot set completionTime when there is no Complete=True condition"
             yield invalid_value(place, end, detail)
@@ -134,14 +104,48 @@ def _time_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
     moved = _changed(now, before, "startTime", "completionTime")
     if moved and start and end and parse_timestamp(end) < parse_timestamp(start):
         yield invalid_value(place, end, "must be equal to or after `startTime`")
-    ended = before.fields.get("completionTime")
-    if end is not None and ended is not None and end != ended:
-        yield invalid_value(place, end, "field is immutable")
-    resumes = "Suspended" in before.true and "Suspended" in now.false
-    started = before.fields.get("startTime")
-    if started is not None and started != start and not resumes and not now.spec.get("suspend"):
-        detail = "field is immutable for unsuspended job once set"
-        yield invalid_value("status.startTime", start, detail)
+
+
+def _ending_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
+    """Yield that a Job is at its end without having said that it would come to it."""
+    fails = _turned(now, before, "Failed") or _changed(now, before, "failedIndexes")
+    if now.failed and "FailureTarget" not in now.true and fails:
+        detail = "cannot set Failed=True condition without the FailureTarget=true condition"
+        yield invalid(_CONDITIONS, detail)
+    met = "SuccessCriteriaMet" in now.true
+    if now.complete and not met and _turned(now, before, "Complete", "SuccessCriteriaMet"):
+        detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+        yield invalid(_CONDITIONS, detail)
+
+
+def _finished_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
+    """Yield what a Job that is finished can't have."""
+    if not now.finished:
+        return
+    status, turned = now.fields, not before.finished
+    if status.get("active", 0) > 0 and (turned or _changed(now, before, "active")):
+        detail = "active>0 is invalid for finished job"
+        yield invalid_value("status.active", status["active"], detail)
+    nothing_to_do = now.spec.get("suspend") and now.spec.get("completions") == 0
+    started = "startTime" in status or nothing_to_do
+    if not started and (turned or _changed(now, before, "startTime")):
+        yield required("status.startTime", "startTime is required for finished job")
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    some = any(uncounted.get(kind) for kind in ("succeeded", "failed"))
+    if some and (turned or _changed(now, before, "uncountedTerminatedPods")):
+        place = "status.uncountedTerminatedPods"
+        yield invalid_value(place, uncounted, "must be empty for finished job")
+
+
+def _running_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
+    """Yield pods that end after their Job, and more pods ready than there are."""
+    terminating, ready = now.fields.get("terminating", 0), now.fields.get("ready", 0)
+    turned = now.finished != before.finished or _changed(now, before, "terminating")
+    if now.finished and terminating > 0 and turned:
+        detail = "terminating>0 is invalid for finished job"
+        yield invalid_value("status.terminating", terminating, detail)
+    if ready > now.fields.get("active", 0) and _changed(now, before, "ready", "active"):
+        yield invalid_value("status.ready", ready, "cannot set more ready pods than active")
 
 
 def _index_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
@@ -194,9 +198,22 @@ def _reversal_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
         count = now.fields.get(name, 0)
         if count < before.fields.get(name, 0):
             yield invalid_value(f"status.{name}", count, f"cannot decrease the {name} counter")
+    yield from _moved_errors(now, before)
     met, was_met = "SuccessCriteriaMet" in now.true, "SuccessCriteriaMet" in before.true
     if was_met and not met:
         yield invalid(_CONDITIONS, "cannot disable the SuccessCriteriaMet=True condition")
     if before.complete and not was_met and met:
         detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         yield invalid(_CONDITIONS, detail)
+
+
+def _moved_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
+    """Yield the times that were told once and have changed."""
+    end, ended = now.fields.get("completionTime"), before.fields.get("completionTime")
+    if end is not None and ended is not None and end != ended:
+        yield invalid_value("status.completionTime", end, "field is immutable")
+    start, started = now.fields.get("startTime"), before.fields.get("startTime")
+    resumes = "Suspended" in before.true and "Suspended" in now.false
+    if started not in {None, start} and not resumes and not now.spec.get("suspend"):
+        detail = "field is immutable for unsuspended job once set"
+        yield invalid_value("status.startTime", start, detail)

@@ -54,7 +54,7 @@ class NamespaceStrategy(BuiltInStrategy):
 
     def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
         if subresource != "status":
-            return self.create_errors(obj)
+            return _finalizers_errors(obj, indexed=subresource == "finalize")
         deleted = "deletionTimestamp" in obj["metadata"]
         expected = "Terminating" if deleted else "Active"
         phase = obj["status"].get("phase", "")
@@ -78,10 +78,11 @@ def _label(namespace: Object) -> None:
         metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: name}
 
 
-def _finalizers_errors(namespace: Shared) -> Iterator[FieldError]:
-    for name in namespace["spec"].get("finalizers") or ():
+def _finalizers_errors(namespace: Shared, *, indexed: bool = False) -> Iterator[FieldError]:
+    for index, name in enumerate(namespace["spec"].get("finalizers") or ()):
+        place = f"spec.finalizers[{index}]" if indexed else "spec.finalizers"
         for detail in label_key(name):
-            yield invalid_value("spec.finalizers", name, detail)
+            yield invalid_value(place, name, detail)
         if "/" not in name and name not in _STANDARD:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid_value("spec.finalizers", name, detail)
+            yield invalid_value(place, name, detail)

@@ -29,7 +29,7 @@ def pod_status_errors(pod: Shared, old: Shared) -> Iterator[FieldError]:
         yield from _revival_errors(f"{kind}Statuses", f"{kind}s", pod, old)
     addresses = status.get("podIPs") or ()
     for index, each in enumerate(addresses):
-        yield from address_errors(f"status.podIPs[{index}].ip", each["ip"])
+        yield from address_errors(f"status.podIPs[{index}]", each["ip"])
     versions = [":" in each["ip"] for each in addresses]
     if len(versions) > _FAMILIES_MAX or len(versions) != len(dict.fromkeys(versions)):
         detail = "may specify no more than one IP for each IP family"

@@ -129,7 +129,7 @@ def _placement_errors(new: Shared, old: Shared) -> Iterator[FieldError]:
     place = ".".join(("spec", *path))
     if old_terms and len(terms) != len(old_terms):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        yield invalid_value(place, list(terms), detail)
+        yield invalid_value(place, list(terms) or None, detail)
         return
     for index, (term, old_term) in enumerate(zip(terms, old_terms, strict=bool(old_terms))):
         if not _narrows(old_term, term):

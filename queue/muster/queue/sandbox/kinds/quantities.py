@@ -1,33 +1,26 @@
 """
-Quantities of built-in objects in the one form that the API gives back: "1000m" becomes "1".
+Arithmetic on quantities as they stand in decoded objects: texts in canonical form.
 
-The style is kept: powers of 1000, of 1024, or an exponent. Nothing here decides whether a quantity
-makes sense where it stands.
+Their style is kept: powers of 1000, of 1024, or an exponent.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any, Final
 
 from muster.queue.api.quantities import MILLI, format_quantity, parse_quantity, quantity_text
 
 _GROUP: Final = 3  # exponents are multiples of it
+_FINER: Final = ("n", "u", "e-6", "e-9")
 
 
-@lru_cache(8192)
-def canonical_quantity(text: str) -> str:
-    """Return a valid quantity in canonical form; raises QuantityError."""
-    return _formatted(parse_quantity(text), text)
-
-
-@lru_cache(8192)
-def canonical_amount(text: str) -> str:
-    """Return the same for an amount of a resource, which is in thousandths at the finest."""
-    nanos = parse_quantity(text)
-    rounded = -(-nanos // MILLI) * MILLI if nanos >= 0 else nanos // MILLI * MILLI
-    return _formatted(rounded, text)
+def rounded_amount(amount: str) -> str:
+    """Return an amount of a resource, of which a thousandth is the finest, rounded up to one."""
+    if not amount.endswith(_FINER):
+        return amount
+    exact = parse_quantity(amount)
+    return _formatted(-(-exact // MILLI) * MILLI, amount)
 
 
 def nanos(value: Any) -> int:
