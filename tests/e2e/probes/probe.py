@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 from tests.e2e.api import MERGE, Answer, Api, Events, collection
 from tests.queue.api.manifests import Manifest, a_manifest, changed
 
+POD: Manifest = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}
+"""The spec of a pod that no scheduler touches."""
+
 Holds = Callable[[Manifest], Any]
 
 _CLUSTER_WIDE = {

@@ -4,12 +4,11 @@ import pytest
 
 from tests.e2e.api import collection, place
 from tests.e2e.probes.gadgets import GADGET
-from tests.e2e.probes.probe import Probe, causes
+from tests.e2e.probes.probe import POD, Probe, causes
 from tests.queue.api.manifests import Manifest, changed
 
 pytestmark = pytest.mark.usefixtures("gadgets")
 
-POD: Manifest = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}
 FINALIZER = "e2e.muster.dev/a"
 
 

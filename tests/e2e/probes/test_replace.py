@@ -6,12 +6,11 @@ import pytest
 
 from tests.e2e.api import Answer, place
 from tests.e2e.probes.gadgets import GADGET
-from tests.e2e.probes.probe import Probe, causes
+from tests.e2e.probes.probe import POD, Probe, causes
 from tests.queue.api.manifests import Manifest, changed
 
 pytestmark = pytest.mark.usefixtures("gadgets")
 
-POD: Manifest = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}
 Make = Callable[[Probe], Manifest]
 STALE = "the object has been modified; please apply your changes to the latest version and try"
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.e2e.api import Answer, Api
 from tests.e2e.probes.gadgets import GADGET
-from tests.e2e.probes.probe import Probe
-from tests.queue.api.manifests import Manifest, a_manifest
+from tests.e2e.probes.probe import POD, Probe
+from tests.queue.api.manifests import a_manifest
 
 pytestmark = pytest.mark.usefixtures("gadgets")
 
@@ -153,9 +153,6 @@ def test_custom_resources_are_selected_by_fields_of_their_definition(probe: Prob
     found = probe.found(made, fieldSelector=f"spec.color={color}")
 
     assert found == [made]
-
-
-POD: Manifest = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}
 
 
 @pytest.mark.parametrize(

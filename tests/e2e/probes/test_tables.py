@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.api import JSON, Answer, collection, place
 from tests.e2e.probes.gadgets import GADGET
-from tests.e2e.probes.probe import Probe
+from tests.e2e.probes.probe import POD, Probe
 from tests.queue.api.manifests import Manifest
 
 pytestmark = pytest.mark.usefixtures("gadgets")
@@ -14,8 +14,6 @@ pytestmark = pytest.mark.usefixtures("gadgets")
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-
-POD: Manifest = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}
 
 
 def table(probe: Probe, path: str, **query: str) -> Manifest:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.api import Api, collection, place
 from tests.e2e.probes.gadgets import GADGET
-from tests.e2e.probes.probe import Probe, causes
+from tests.e2e.probes.probe import POD, Probe, causes
 from tests.queue.api.manifests import Manifest, a_manifest
 
 pytestmark = pytest.mark.usefixtures("gadgets")
@@ -265,8 +265,7 @@ def test_one_object_is_watched_by_its_name(room: Room) -> None:
 
 
 def test_pods_come_when_they_get_a_node(probe: Probe) -> None:
-    pod = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}
-    made = probe.create(probe.a("Pod", "v1", spec=pod))
+    made = probe.create(probe.a("Pod", "v1", spec=POD))
     node = probe.a_name("node")
     query = {"fieldSelector": f"spec.nodeName={node}", "resourceVersion": version(made)}
     metadata = {"name": made["metadata"]["name"]}
