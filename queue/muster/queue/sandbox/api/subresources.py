@@ -13,8 +13,6 @@ from muster.queue.client.refusal import (
     Refusal,
     bad_request,
     conflict,
-    invalid,
-    invalid_value,
     required,
     too_many_requests,
 )
@@ -70,13 +68,12 @@ def scaled(place: Place, edit: Edit) -> Edit:
         if new.get("kind") != "Scale":
             raise bad_request(f"wrong object passed to Scale update: {new.get('kind')}")
         replicas = (new.get("spec") or {}).get("replicas") or 0
-        if not isinstance(replicas, int) or replicas < 0:
-            why = "should be a non-negative integer"
-            subject = place.resource.kind_subject(place.name)
-            raise invalid(
-                subject._replace(group="autoscaling", kind="Scale"),
-                [invalid_value("spec.replicas", replicas, why)],
+        if not isinstance(replicas, int) or isinstance(replicas, bool):
+            raise bad_request(
+                'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal '
+                f"{_go_kind(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32"
             )
+        # Whether there may be so many, the object's own kind says.
         _put(old, scale.spec_replicas, replicas)
         for name in ("resourceVersion", "uid"):
             if given := (new.get("metadata") or {}).get(name):
@@ -84,6 +81,11 @@ def scaled(place: Place, edit: Edit) -> Edit:
         return old
 
     return edit._replace(make=make, may_create=False, owns=False)
+
+
+def _go_kind(value: Any) -> str:
+    kinds = {str: "string", bool: "bool", list: "array", dict: "object"}
+    return kinds.get(type(value), f"number {value}")
 
 
 def _scale(place: Place) -> Scale:
