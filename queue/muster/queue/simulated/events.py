@@ -13,6 +13,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from muster.queue.api.timestamps import format_micro_time, format_second
 from muster.queue.client.kinds import EVENT, Kind
@@ -68,6 +69,7 @@ class Recorder:
         self._waiting: asyncio.Queue[tuple[Kind, dict[str, Any], int]] = asyncio.Queue()
         self._known: OrderedDict[tuple[str, ...], _Counted] = OrderedDict()
         self._last_ns = 0
+        self._own_ns = crc32(component.encode()) % 1000
 
     def count(self, subject: Subject, type_: str, reason: str, message: str) -> None:
         """Record an event in the style of the controller manager."""
@@ -143,8 +145,13 @@ class Recorder:
             self._waiting.put_nowait((kind, event, count))
 
     def _metadata(self, subject: Subject) -> dict[str, str]:
-        """Return name and namespace: the instant, made unique, tells events of an object apart."""
-        self._last_ns = max(self._clock.now_us() * 1000, self._last_ns + 1)
+        """
+        Return name and namespace: the instant, made unique, tells events of an object apart.
+
+        The clock counts microseconds; the nanoseconds between are the component's, because two may
+        speak of an object at the same instant.
+        """
+        self._last_ns = max(self._clock.now_us() * 1000 + self._own_ns, self._last_ns + 1)
         metadata = subject.manifest["metadata"]
         return {
             "name": f"{metadata['name']}.{self._last_ns:x}",
