@@ -14,7 +14,7 @@ from uuid import UUID
 
 import orjson
 
-from muster.queue.client.kinds import CRD
+from muster.queue.client.kinds import CRD, NAMESPACE, PRIORITY_CLASS, Kind
 from muster.queue.client.refusal import (
     Refusal,
     bad_request,
@@ -37,6 +37,8 @@ from muster.queue.sandbox.api.watching import Watch, Watches, WatchOptions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.api.writing import NAMESPACES, Edit, Writer, Written
 from muster.queue.sandbox.kinds.builtin import builtin_resources
+from muster.queue.sandbox.kinds.classes import system_priority_classes
+from muster.queue.sandbox.kinds.events import EVENTS, convert_events
 from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
 from muster.queue.sandbox.ownership.managers import apply
 from muster.queue.sandbox.patches.json_patch import json_patch, unknown_members
@@ -67,6 +69,7 @@ class ApiServer:
         self.store = Store(journal)
         self.catalogue = Catalogue(builtin_resources())
         self.versions = Versions(self.catalogue)
+        self.versions.convert_by(EVENTS, convert_events)
         self._chance = chance
         self._caller = Caller(clock)
         self.webhooks = Webhooks(
@@ -267,13 +270,16 @@ class ApiServer:
             for stored in self.store.select(key):
                 self.webhooks.changed(stored.value)
             self.store.watch(key, self._follow_webhooks)
-        namespaces = self.catalogue.find("", "v1", "namespaces")
-        assert namespaces
         for name in _NAMESPACES:
-            place = Place(namespaces, "", name)
-            if self.store.get(place.key) is None:
-                body = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
-                await self.writer.create(place, body, _OWN_WRITES)
+            body = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+            await self._create_missing(NAMESPACE, body)
+        for body in system_priority_classes():
+            await self._create_missing(PRIORITY_CLASS, body)
+
+    async def _create_missing(self, kind: Kind, body: Object) -> None:
+        place = Place(self.catalogue.of(kind), "", body["metadata"]["name"])
+        if self.store.get(place.key) is None:
+            await self.writer.create(place, body, _OWN_WRITES)
 
     async def run(self) -> None:
         """Do what is not done within a request, until cancelled."""

@@ -29,7 +29,7 @@ from muster.queue.sandbox.kinds.budgets import BudgetStrategy
 from muster.queue.sandbox.kinds.classes import PriorityClassStrategy, RuntimeClassStrategy
 from muster.queue.sandbox.kinds.configuration import ConfigMapStrategy, SecretStrategy
 from muster.queue.sandbox.kinds.definitions import DefinitionStrategy
-from muster.queue.sandbox.kinds.events import EventStrategy, NewEventStrategy
+from muster.queue.sandbox.kinds.events import EVENTS, EventStrategy, NewEventStrategy
 from muster.queue.sandbox.kinds.jobs import JobStrategy
 from muster.queue.sandbox.kinds.leases import LeaseStrategy
 from muster.queue.sandbox.kinds.limits import LimitRangeStrategy
@@ -177,7 +177,7 @@ def _batch() -> tuple[Resource, ...]:
             f"{_API}.events.v1.Event",
             columns=tables.EVENT,
             strategy=NewEventStrategy(),
-            stored_as="events.",
+            stored_as=EVENTS,
             short_names=("ev",),
             selectable=fields.NEW_EVENT,
         ),

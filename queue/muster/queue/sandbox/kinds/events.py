@@ -16,6 +16,8 @@ from muster.queue.sandbox.kinds.names import dns_subdomain, label_key
 from muster.queue.sandbox.kinds.resource import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
+EVENTS: Final = "events."
+"""The key under which Events are stored, in the form of the core group."""
 CORE_VERSION: Final = "v1"
 NEW_VERSION: Final = "events.k8s.io/v1"
 
