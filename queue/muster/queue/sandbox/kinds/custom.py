@@ -63,7 +63,8 @@ def custom_resources(definition: Shared) -> tuple[Resource, ...]:
     Its names are those that were accepted, or before that those it asks for.
     """
     accepted = (definition.get("status") or {}).get("acceptedNames") or {}
-    names = accepted if accepted.get("plural") else definition["spec"]["names"]
+    complete = accepted.get("plural") and accepted.get("kind")
+    names = accepted if complete else definition["spec"]["names"]
     return tuple(
         _resource(definition, version, names) for version in definition["spec"]["versions"]
     )
@@ -238,8 +239,9 @@ class CustomStrategy(Strategy):
         errors += self._scale_errors(obj, subresource)
         if subresource != "status":
             errors += embedded_errors(self._schema, obj)
-        if old is None or not duplicates(self._schema, old):
-            errors += duplicates(self._schema, obj)
+        twice = duplicates(self._schema, obj)
+        if twice and (old is None or not duplicates(self._schema, old)):
+            errors += twice
         if self._has_rules and any(error.reason in _BLOCKING for error in errors):
             errors.append(_UNCHECKED)
         return errors
