@@ -12,7 +12,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from muster.queue.client.http import HttpClient
+from muster.queue.client.http_client import HttpClient
 from muster.queue.client.informer import RETRY_FIRST_S, RETRY_LONGEST_S, Informer, Key
 from muster.queue.client.kinds import CONFIG_MAP
 from muster.queue.client.kubeconfig import Access

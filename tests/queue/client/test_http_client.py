@@ -8,7 +8,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from muster.queue.client.http import HttpClient
+from muster.queue.client.http_client import HttpClient
 from muster.queue.client.kinds import CONFIG_MAP, NODE, POD, Kind
 from muster.queue.client.kubeconfig import Access
 from muster.queue.client.protocol import Disconnected, Selection, WatchEvent
