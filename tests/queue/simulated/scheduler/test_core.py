@@ -661,6 +661,19 @@ def test_pods_that_were_kept_away_are_all_tried_when_that_ends() -> None:
     assert all(places(known).values())
 
 
+def test_a_pod_that_is_kept_away_does_not_stand_for_another() -> None:
+    known = scheduler(
+        *ZONES[:2],
+        running("no-web", "a1", affinity=apart(term("web"))),
+        running("no-mail", "a1", affinity=apart(term("mail"))),
+        pod("p", **app("web")),
+        pod("q", **app("mail")),
+    )
+    assert places(known) == {"p": "", "q": ""}
+    known.pod_gone("uid-no-mail")
+    assert places(known).get("q") == "a2"
+
+
 def test_a_zone_that_is_freed_elsewhere_is_free() -> None:
     """The node that changes is full; the one that becomes possible does not change."""
     known = scheduler(node("a1", cpu="1", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
