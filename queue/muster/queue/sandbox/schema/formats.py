@@ -62,6 +62,27 @@ _UNIT: Final = re.compile(
 )
 
 
+_US: Final = {
+    "ns": 0.001, "nano": 0.001, "us": 1, "µs": 1, "μs": 1, "micro": 1, "ms": 1e3, "milli": 1e3,
+    "s": 1e6, "sec": 1e6, "m": 6e7, "min": 6e7, "h": 3.6e9, "hr": 3.6e9, "hour": 3.6e9,
+    "d": 8.64e10, "day": 8.64e10, "w": 6.048e11, "wk": 6.048e11, "week": 6.048e11,
+}  # fmt: skip
+_NUMBER: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+
+
+def duration_us(text: str) -> int:
+    """Return the microseconds of a text that has the format of a duration."""
+    if _DURATION(text):
+        total = sum(float(number) * _US[unit] for number, unit in _NUMBER.findall(text))
+        return round(-total if text.startswith("-") else total)
+    total = 0
+    for number, unit in re.findall(r"([0-9]+)\s*([A-Za-zµ]+)", text):
+        names = [name for name in _US if unit.lower().startswith(name)]
+        if _UNIT.fullmatch(unit.lower()):
+            total += int(number) * _US[max(names, key=len)]
+    return round(total)
+
+
 def _is_duration(text: str) -> bool:
     if _DURATION(text):
         return True

@@ -7,7 +7,7 @@ Python's differ in little: `$` here is the very end of a text, and classes are t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 
@@ -15,11 +15,20 @@ class PatternError(ValueError):
     """The text is no regular expression; the message says what is wrong with it."""
 
 
-@lru_cache(maxsize=1024)
 def search(pattern: str) -> Callable[[str], object]:
     """Return what finds a match of `pattern` in a text. Raises PatternError."""
+    return _compiled(pattern).search
+
+
+def matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
+    """Yield all matches of `pattern` in a text. Raises PatternError."""
+    return _compiled(pattern).finditer(text)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(_translated(pattern), re.ASCII).search
+        return re.compile(_translated(pattern), re.ASCII)
     except re.error as error:
         raise PatternError(f"error parsing regexp: {error}") from error
 

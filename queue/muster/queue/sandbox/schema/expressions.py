@@ -1,0 +1,196 @@
+"""
+Expressions in CEL: compiled once, evaluated on JSON values.
+
+The language is Google's own implementation for C++; what Kubernetes adds to it is in `functions`.
+Every expression is compiled twice: with the types of its variables, which finds its errors, and
+without, since what is evaluated are plain JSON values. Errors are told in the words of a Kubernetes
+API server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
+from google.protobuf.descriptor_pool import DescriptorPool
+
+from muster.queue.sandbox.schema import functions
+
+Type = cel.Type
+
+SELF: Final = "self"
+OLD_SELF: Final = "oldSelf"
+
+# What `oldSelf` is made of where it is optional: values of that type can't be handed in.
+_OLD: Final = "old__"
+_HAS_OLD: Final = "has_old__"
+_OPTIONAL_OLD: Final = f"{_HAS_OLD} ? optional.of({_OLD}) : optional.none()"
+_STRINGS_VERSION: Final = 2
+_EXPRESSION_LENGTH_MAX: Final = 100_000
+
+
+class ExpressionError(ValueError):
+    """The text is no expression of the wanted type; the message says why, and shows where."""
+
+
+class EvaluationError(ValueError):
+    """An expression has no value here, because a key is missing, say."""
+
+
+class Expression:
+    """One compiled expression."""
+
+    __slots__ = ("_compiled", "result")
+
+    def __init__(self, compiled: Any, result: str) -> None:
+        self._compiled = compiled
+        self.result = result
+        """The name of the type of its value, such as "bool" or "dyn"."""
+
+    def evaluate(self, variables: Any) -> Any:
+        """Return its value with these variables, which `bound` made. Raises EvaluationError."""
+        try:
+            value = self._compiled.eval(variables)
+        except RuntimeError as error:
+            raise EvaluationError(_told(str(error))) from error
+        if value.type() == Type.ERROR:
+            raise EvaluationError(_told(str(value.value())))
+        return value.value()
+
+
+def compile_expression(text: str, variables: Mapping[str, Any] | None = None) -> Expression:
+    """
+    Compile a boolean expression on variables of any type. Raises ExpressionError.
+
+    `variables` are the types by name; a variable that isn't among them is unknown.
+    """
+    expression = compile_typed(text, Checker(functions.new_pool(), variables or {}))
+    if expression.result not in {"bool", "dyn"}:
+        raise ExpressionError("must evaluate to bool")
+    return expression
+
+
+def bound(**variables: Any) -> Any:
+    """Return variables as expressions take them; values are JSON, messages or bytes."""
+    return _evaluator().Activation(variables)
+
+
+def bound_to(self: Any, old: Any = None) -> Any:
+    """Return the variables of a rule; `old` is None where there is no old value."""
+    variables = {SELF: self, _HAS_OLD: old is not None, _OLD: old}
+    if old is not None:
+        variables[OLD_SELF] = old
+    return _evaluator().Activation(variables)
+
+
+class Checker:
+    """What knows the types of some variables, and so the errors of expressions that use them."""
+
+    def __init__(
+        self, pool: DescriptorPool, variables: Mapping[str, Any], optional_old: Any = None
+    ) -> None:
+        """`optional_old` is the type of the value that the optional `oldSelf` has."""
+        self.prefix, self.suffix = "", ""
+        known = dict(variables)
+        extensions = [
+            ext_optional.ExtOptional(),
+            ext_strings.ExtStrings(_STRINGS_VERSION),
+            cel.CelExtension("kubernetes", functions.declarations()),
+        ]
+        if optional_old is not None:
+            known[_OLD] = optional_old
+            extensions.append(ext_bindings.ExtBindings())
+            self.prefix, self.suffix = f"cel.bind({OLD_SELF}, optional.of({_OLD}), (", "))"
+        self._environment = cel.NewEnv(pool, variables=known, extensions=extensions)
+
+    def result(self, text: str) -> str:
+        """Return the type of an expression's value. Raises ExpressionError."""
+        if len(text) > _EXPRESSION_LENGTH_MAX:
+            raise ExpressionError(f"expression code point size exceeds limit: size: {len(text)}")
+        try:
+            compiled = self._environment.compile(self.prefix + text + self.suffix)
+        except RuntimeError as error:
+            raise ExpressionError(_located(str(error), text, len(self.prefix))) from error
+        return str(compiled.return_type().name()).lower()
+
+
+def compile_typed(text: str, checker: Checker) -> Expression:
+    """Compile an expression whose errors `checker` knows. Raises ExpressionError."""
+    result = checker.result(text)
+    if "dyn(" in text and re.search(r"optional|\.\?|\[\?", text):
+        raise ExpressionError("dyn() is not supported together with optional values")
+    wrapped = f"cel.bind({OLD_SELF}, {_OPTIONAL_OLD}, ({text}))" if checker.prefix else text
+    compiled = _evaluator().compile(wrapped, disable_check=True)
+    return Expression(compiled, result)
+
+
+@cache
+def _evaluator() -> Any:
+    """Return what evaluates expressions, whatever the types of their variables."""
+    return cel.NewEnv(
+        functions.new_pool(),
+        extensions=[
+            ext_optional.ExtOptional(),
+            ext_strings.ExtStrings(_STRINGS_VERSION),
+            ext_bindings.ExtBindings(),
+            cel.CelExtension("kubernetes", functions.implementations()),
+        ],
+    )
+
+
+_NAMES: Final = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[A-Za-z_][A-Za-z0-9_]*")
+
+
+def uses_old_self(text: str) -> bool:
+    """Tell whether an expression speaks of `oldSelf`."""
+    return OLD_SELF in _NAMES.findall(text)
+
+
+# -- words -------------------------------------------------------------------------------------
+
+_ERROR: Final = re.compile(r"ERROR: <input>:(?P<line>\d+):(?P<column>\d+): (?P<what>.*)")
+_OUR_TYPES: Final = re.compile(r"kubernetes\.object[0-9]+")
+
+
+def _located(told: str, text: str, shift: int) -> str:
+    """Return the errors of a compilation, each with the line of `text` that it is in."""
+    lines = text.split("\n")
+    errors = []
+    for match in _ERROR.finditer(told):
+        line, column = int(match["line"]), int(match["column"])
+        if line == 1:
+            column -= shift
+        what = _reworded(match["what"])
+        dots = "." * (column - 1)
+        source = lines[line - 1] if line <= len(lines) else ""
+        errors.append(f"ERROR: <input>:{line}:{column}: {what}\n | {source}\n | {dots}^")
+    return "\n".join(errors) or told.removeprefix("INVALID_ARGUMENT: ")
+
+
+def _reworded(what: str) -> str:
+    what = re.sub(r"^(undefined field '.*') not found in struct '.*'$", r"\1", what)
+    return _OUR_TYPES.sub("object", what).replace("null_type", "null")
+
+
+_WORDS: Final = (
+    (re.compile(r'Key not found in map : "(.*)"', re.DOTALL), r"no such key: \1"),
+    (re.compile(r"Key not found in map : (.*)", re.DOTALL), r"no such key: \1"),
+    (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
+    (re.compile(r"No matching overloads found.*", re.DOTALL), "no such overload"),
+    (re.compile(r"Applying SELECT to non-message type.*"), "no such overload"),
+    (re.compile(r"divide by zero"), "division by zero"),
+    (re.compile(r"modulus by zero|modulo by zero"), "modulus by zero"),
+)
+_STATUS: Final = re.compile(r"^[A-Z_]+: ")
+
+
+def _told(error: str) -> str:
+    told = _STATUS.sub("", error)
+    for pattern, words in _WORDS:
+        if (match := pattern.fullmatch(told)) is not None:
+            return match.expand(words)
+    return told

@@ -1,0 +1,515 @@
+"""
+The functions that Kubernetes adds to CEL: on lists, texts, quantities, addresses and so on.
+
+Each has its declarations, by which expressions are checked, and one implementation, called with
+whatever values there are. Quantities, addresses and the like are messages that hold their text,
+since that is what CEL lets pass through. Not here, so that expressions with them are refused:
+formats (`format.named`), macros with two variables and `sortBy`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from cel_expr_python import cel
+from google.protobuf import descriptor_pb2, duration_pb2, message_factory, struct_pb2, timestamp_pb2
+from google.protobuf.descriptor_pool import DescriptorPool
+
+from muster.queue.api.quantities import NANO, QuantityError, format_quantity, parse_quantity
+from muster.queue.sandbox.schema import patterns
+
+PACKAGE: Final = "kubernetes"
+_OPAQUE: Final = ("Quantity", "URL", "IP", "CIDR", "Semver")
+_TEXT_FIELD: Final = "text__"
+
+_T = cel.Type
+_STRING, _INT, _BOOL, _DOUBLE = _T.STRING, _T.INT, _T.BOOL, _T.DOUBLE
+_QUANTITY, _URL, _IP, _CIDR, _SEMVER = (_T(f"{PACKAGE}.{name}") for name in _OPAQUE)
+_STRINGS = _T.List(_STRING)
+_SCALARS: Final = (_INT, _T.UINT, _DOUBLE, _STRING, _BOOL, _T.BYTES, _T.DURATION, _T.TIMESTAMP)
+_NUMBERS: Final = (_INT, _T.UINT, _DOUBLE, _T.DURATION)
+
+_Signature = tuple[Any, Sequence[Any]]
+"""What is returned, and of what; the first of these is what a method is called on."""
+
+
+def new_pool() -> DescriptorPool:
+    """Return message types with those that the functions need, to add others to."""
+    pool = DescriptorPool()
+    for module in (struct_pb2, timestamp_pb2, duration_pb2):
+        pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+    file = descriptor_pb2.FileDescriptorProto(name="functions.proto", package=PACKAGE)
+    for name in _OPAQUE:
+        file.message_type.add(name=name).field.add(
+            name=_TEXT_FIELD,
+            number=1,
+            type=descriptor_pb2.FieldDescriptorProto.TYPE_STRING,
+            label=descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL,
+        )
+    pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+@cache
+def _message(name: str) -> Any:
+    return message_factory.GetMessageClass(new_pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
+
+
+def _made(name: str, text: object) -> Any:
+    return _message(name)(**{_TEXT_FIELD: str(text)})
+
+
+def _text(message: Any) -> str:
+    text: str = getattr(message, _TEXT_FIELD)
+    return text
+
+
+def _kind(message: Any) -> str:
+    name: str = message.DESCRIPTOR.name
+    return name
+
+
+# -- lists -------------------------------------------------------------------------------------
+
+
+def _is_sorted(values: Sequence[Any]) -> bool:
+    return all(one <= other for one, other in pairwise(values))
+
+
+def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+    def extreme(values: Sequence[Any]) -> Any:
+        if not values:
+            raise ValueError(f"{pick.__name__} called on empty list")
+        return pick(values)
+
+    return extreme
+
+
+def _total(values: Sequence[Any]) -> Any:
+    return sum(values[1:], values[0]) if values else 0
+
+
+def _index_of(whole: Any, part: Any, *_: Any) -> int:
+    return next((index for index, each in enumerate(whole) if _equal(each, part)), -1)
+
+
+def _last_index_of(whole: Any, part: Any) -> int:
+    found = (index for index in range(len(whole) - 1, -1, -1) if _equal(whole[index], part))
+    return next(found, -1)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(isinstance(one, bool) == isinstance(other, bool) and one == other)
+
+
+def _contains(values: Sequence[Any], wanted: Any) -> bool:
+    return any(_equal(each, wanted) for each in values)
+
+
+def _is_subset(part: Sequence[Any], whole: Sequence[Any]) -> bool:
+    return all(_contains(whole, each) for each in part)
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    kept: list[Any] = []
+    for each in values:
+        if not _contains(kept, each):
+            kept.append(each)
+    return kept
+
+
+def _slice(values: Sequence[Any], start: int, end: int) -> list[Any]:
+    if not 0 <= start <= end <= len(values):
+        raise ValueError(f"cannot slice({start}, {end}), list is length {len(values)}")
+    return list(values[start:end])
+
+
+# -- texts -------------------------------------------------------------------------------------
+
+
+def _find(text: str, pattern: str) -> str:
+    match = patterns.search(pattern)(text)
+    return str(match[0]) if isinstance(match, re.Match) else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found = [match[0] for match in patterns.matches(pattern, text)]
+    return found if limit < 0 else found[:limit]
+
+
+# -- quantities --------------------------------------------------------------------------------
+
+
+def _quantity(text: str) -> Any:
+    try:
+        return _of_nanos(parse_quantity(text), binary=text.endswith("i"))
+    except QuantityError as error:
+        raise ValueError(
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        ) from error
+
+
+def _of_nanos(nanos: int, *, binary: bool = False) -> Any:
+    return _made("Quantity", format_quantity(nanos, "binary" if binary else "decimal"))
+
+
+def _nanos(quantity: Any) -> int:
+    return parse_quantity(_text(quantity))
+
+
+def _is(make: Callable[..., Any]) -> Callable[..., bool]:
+    def is_one(*arguments: Any) -> bool:
+        try:
+            make(*arguments)
+        except ValueError:
+            return False
+        return True
+
+    return is_one
+
+
+def _as_integer(quantity: Any) -> int:
+    whole, rest = divmod(_nanos(quantity), NANO)
+    if rest or not -(2**63) <= whole < 2**63:
+        raise ValueError("cannot convert value to integer")
+    return whole
+
+
+def _is_integer(quantity: Any) -> bool:
+    return _nanos(quantity) % NANO == 0
+
+
+def _added(sign: int) -> Callable[[Any, Any], Any]:
+    def added(quantity: Any, other: Any) -> Any:
+        more = other * NANO if isinstance(other, int) else _nanos(other)
+        return _of_nanos(_nanos(quantity) + sign * more, binary=_text(quantity).endswith("i"))
+
+    return added
+
+
+def _sign(quantity: Any) -> int:
+    nanos = _nanos(quantity)
+    return (nanos > 0) - (nanos < 0)
+
+
+def _float(quantity: Any) -> float:
+    return _nanos(quantity) / NANO
+
+
+# -- versions ----------------------------------------------------------------------------------
+
+_VERSION: Final = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
+    r"(?:-((?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*))?"
+    r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+)  # fmt: skip
+
+
+def _semver(text: str, normalize: bool = False) -> Any:  # noqa: FBT001, FBT002 - as it is called in CEL
+    if normalize:
+        core, *rest = re.split(r"(?=[-+])", text.removeprefix("v"), maxsplit=1)
+        numbers = [number.lstrip("0") or "0" for number in core.split(".")]
+        text = ".".join([*numbers, "0", "0"][: max(3, len(numbers))]) + "".join(rest)
+    if not _VERSION.fullmatch(text):
+        raise ValueError(f"Invalid semantic version {text!r}")
+    return _made("Semver", text)
+
+
+def _version(semver: Any) -> tuple[Any, ...]:
+    match = _VERSION.fullmatch(_text(semver))
+    assert match is not None
+    # A release comes after all that precede it; numbers come before words.
+    rank = [
+        (0, int(each), "") if each.isdigit() else (1, 0, each)
+        for each in (match[4] or "").split(".")
+    ]
+    return (*map(int, match.groups()[:3]), not match[4], bool(match[4]) and rank)
+
+
+def _part_of_version(index: int) -> Callable[[Any], int]:
+    def part(semver: Any) -> int:
+        number: int = _version(semver)[index]
+        return number
+
+    return part
+
+
+def _compared(one: Any, other: Any) -> int:
+    if _kind(one) != _kind(other):
+        raise ValueError("no such overload")
+    if _kind(one) == "Quantity":
+        first, second = (_nanos(one),), (_nanos(other),)
+    else:
+        first, second = _version(one), _version(other)
+    return (first > second) - (first < second)
+
+
+# -- addresses ---------------------------------------------------------------------------------
+
+
+def _ip(text: str) -> Any:
+    if "%" in text:
+        raise ValueError(f"IP address {text!r} with zone value is not allowed")
+    address = ipaddress.ip_address(text)
+    if address.version == 6 and address.ipv4_mapped is not None:  # noqa: PLR2004 - IPv6
+        raise ValueError(f"IPv4-mapped IPv6 address {text!r} is not allowed")
+    return _made("IP", address)
+
+
+def _address(value: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    if _kind(value) == "CIDR":
+        return _network(value).ip
+    return ipaddress.ip_address(_text(value))
+
+
+def _cidr(text: str) -> Any:
+    if "/" not in text or "%" in text or not text.partition("/")[2].isdigit():
+        raise ValueError(f"network address parse error during conversion from string: {text}")
+    return _made("CIDR", ipaddress.ip_interface(text))
+
+
+def _network(value: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    return ipaddress.ip_interface(_text(value))
+
+
+def _contains_ip(cidr: Any, ip: Any) -> bool:
+    address = ipaddress.ip_address(ip) if isinstance(ip, str) else _address(ip)
+    return address in _network(cidr).network
+
+
+def _contains_cidr(cidr: Any, other: Any) -> bool:
+    part = ipaddress.ip_interface(other) if isinstance(other, str) else _network(other)
+    whole = _network(cidr).network
+    if whole.version != part.version:
+        return False
+    return part.ip in whole and part.network.prefixlen >= whole.prefixlen
+
+
+def _is_link_local_multicast(ip: Any) -> bool:
+    address = _address(ip)
+    local = "224.0.0.0/24" if address.version == 4 else "ff02::/16"  # noqa: PLR2004 - IPv4
+    return address in ipaddress.ip_network(local)
+
+
+def _is_global_unicast(ip: Any) -> bool:
+    address = _address(ip)
+    limited = ipaddress.ip_address("255.255.255.255")
+    return not (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_multicast
+        or address.is_link_local
+        or address == limited
+    )
+
+
+# -- addresses of the web ------------------------------------------------------------------------
+
+
+def _url(text: str) -> Any:
+    parts = urlsplit(text)
+    if not parts.scheme and not text.startswith("/"):
+        why = f"parse {text!r}: invalid URI for request"
+        raise ValueError(f"URL parse error during conversion from string: {why}")
+    _ = parts.port
+    return _made("URL", text)
+
+
+def _url_host(url: Any) -> str:
+    return urlsplit(_text(url)).netloc.rpartition("@")[2]
+
+
+def _url_hostname(url: Any) -> str:
+    host = _url_host(url)
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def _url_port(url: Any) -> str:
+    return _url_host(url)[len(_url_hostname(url)) :].lstrip("]:") if ":" in _url_host(url) else ""
+
+
+def _url_query(url: Any) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(_text(url)).query, keep_blank_values=True)
+
+
+# -- the table -----------------------------------------------------------------------------------
+
+
+def _each(result: Any, of: Iterable[Any], *others: Any) -> list[_Signature]:
+    """Return the signatures of a method on lists; None as a result means their entries."""
+    return [(scalar if result is None else result, (_T.List(scalar), *others)) for scalar in of]
+
+
+def _entry(of: Iterable[Any]) -> list[_Signature]:
+    return [(_INT, (_T.List(scalar), scalar)) for scalar in of]
+
+
+def _same(of: Iterable[Any]) -> list[_Signature]:
+    return [(_T.List(scalar), (_T.List(scalar),)) for scalar in of]
+
+
+def _pairs() -> list[_Signature]:
+    return [(_BOOL, (_T.List(scalar), _T.List(scalar))) for scalar in _SCALARS]
+
+
+_METHODS: Final[Mapping[str, tuple[Callable[..., Any], Sequence[_Signature]]]] = {
+    "isSorted": (_is_sorted, _each(_BOOL, _SCALARS)),
+    "sum": (_total, _each(None, _NUMBERS)),
+    "min": (_extreme(min), _each(None, _SCALARS)),
+    "max": (_extreme(max), _each(None, _SCALARS)),
+    "indexOf": (_index_of, _entry(_SCALARS)),
+    "lastIndexOf": (_last_index_of, _entry(_SCALARS)),
+    "distinct": (_distinct, _same(_SCALARS)),
+    "sort": (sorted, _same(_SCALARS)),
+    "reverse": (lambda values: list(reversed(values)), _same(_SCALARS)),
+    "slice": (_slice, [(_T.List(each), (_T.List(each), _INT, _INT)) for each in _SCALARS]),
+    "find": (_find, [(_STRING, (_STRING, _STRING))]),
+    "findAll": (
+        _find_all,
+        [(_STRINGS, (_STRING, _STRING)), (_STRINGS, (_STRING, _STRING, _INT))],
+    ),
+    "sign": (_sign, [(_INT, (_QUANTITY,))]),
+    "isInteger": (_is_integer, [(_BOOL, (_QUANTITY,))]),
+    "asInteger": (_as_integer, [(_INT, (_QUANTITY,))]),
+    "asApproximateFloat": (_float, [(_DOUBLE, (_QUANTITY,))]),
+    "add": (_added(1), [(_QUANTITY, (_QUANTITY, _QUANTITY)), (_QUANTITY, (_QUANTITY, _INT))]),
+    "sub": (_added(-1), [(_QUANTITY, (_QUANTITY, _QUANTITY)), (_QUANTITY, (_QUANTITY, _INT))]),
+    "isGreaterThan": (
+        lambda one, other: _compared(one, other) > 0,
+        [(_BOOL, (each, each)) for each in (_QUANTITY, _SEMVER)],
+    ),
+    "isLessThan": (
+        lambda one, other: _compared(one, other) < 0,
+        [(_BOOL, (each, each)) for each in (_QUANTITY, _SEMVER)],
+    ),
+    "compareTo": (_compared, [(_INT, (each, each)) for each in (_QUANTITY, _SEMVER)]),
+    "major": (_part_of_version(0), [(_INT, (_SEMVER,))]),
+    "minor": (_part_of_version(1), [(_INT, (_SEMVER,))]),
+    "patch": (_part_of_version(2), [(_INT, (_SEMVER,))]),
+    "family": (lambda ip: _address(ip).version, [(_INT, (_IP,))]),
+    "isUnspecified": (lambda ip: _address(ip).is_unspecified, [(_BOOL, (_IP,))]),
+    "isLoopback": (lambda ip: _address(ip).is_loopback, [(_BOOL, (_IP,))]),
+    "isLinkLocalMulticast": (_is_link_local_multicast, [(_BOOL, (_IP,))]),
+    "isLinkLocalUnicast": (lambda ip: _address(ip).is_link_local, [(_BOOL, (_IP,))]),
+    "isGlobalUnicast": (_is_global_unicast, [(_BOOL, (_IP,))]),
+    "ip": (lambda cidr: _made("IP", _network(cidr).ip), [(_IP, (_CIDR,))]),
+    "prefixLength": (lambda cidr: _network(cidr).network.prefixlen, [(_INT, (_CIDR,))]),
+    "masked": (lambda cidr: _made("CIDR", _network(cidr).network), [(_CIDR, (_CIDR,))]),
+    "containsIP": (_contains_ip, [(_BOOL, (_CIDR, _STRING)), (_BOOL, (_CIDR, _IP))]),
+    "containsCIDR": (_contains_cidr, [(_BOOL, (_CIDR, _STRING)), (_BOOL, (_CIDR, _CIDR))]),
+    "getScheme": (lambda url: urlsplit(_text(url)).scheme, [(_STRING, (_URL,))]),
+    "getHost": (_url_host, [(_STRING, (_URL,))]),
+    "getHostname": (_url_hostname, [(_STRING, (_URL,))]),
+    "getPort": (_url_port, [(_STRING, (_URL,))]),
+    "getEscapedPath": (lambda url: urlsplit(_text(url)).path, [(_STRING, (_URL,))]),
+    "getQuery": (_url_query, [(_T.Map(_STRING, _STRINGS), (_URL,))]),
+}
+
+_FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Any], Sequence[_Signature]]]] = {
+    "quantity": (_quantity, [(_QUANTITY, (_STRING,))]),
+    "isQuantity": (_is(_quantity), [(_BOOL, (_STRING,))]),
+    "semver": (_semver, [(_SEMVER, (_STRING,)), (_SEMVER, (_STRING, _BOOL))]),
+    "isSemver": (_is(_semver), [(_BOOL, (_STRING,)), (_BOOL, (_STRING, _BOOL))]),
+    "ip": (_ip, [(_IP, (_STRING,))]),
+    "isIP": (_is(_ip), [(_BOOL, (_STRING,))]),
+    "ip.isCanonical": (lambda text: _text(_ip(text)) == text, [(_BOOL, (_STRING,))]),
+    "cidr": (_cidr, [(_CIDR, (_STRING,))]),
+    "isCIDR": (_is(_cidr), [(_BOOL, (_STRING,))]),
+    "url": (_url, [(_URL, (_STRING,))]),
+    "isURL": (_is(_url), [(_BOOL, (_STRING,))]),
+    "string": (_text, [(_STRING, (each,)) for each in (_IP, _CIDR)]),
+    "sets.contains": (lambda whole, part: _is_subset(part, whole), _pairs()),
+    "sets.equivalent": (lambda a, b: _is_subset(a, b) and _is_subset(b, a), _pairs()),
+    "sets.intersects": (lambda a, b: any(_contains(b, each) for each in a), _pairs()),
+    "lists.range": (lambda count: list(range(count)), [(_T.List(_INT), (_INT,))]),
+}
+
+
+@cache
+def declarations() -> list[Any]:
+    """Return all functions with their types, to check expressions by."""
+    declared: dict[str, list[Any]] = {}
+    for table, is_member in ((_METHODS, True), (_FUNCTIONS, False)):
+        for name, (_, signatures) in table.items():
+            for number, (result, parameters) in enumerate(signatures):
+                overload = cel.Overload(
+                    f"kubernetes_{name}_{is_member}_{number}",
+                    return_type=result,
+                    parameters=list(parameters),
+                    is_member=is_member,
+                )
+                declared.setdefault(name, []).append(overload)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()]
+
+
+@cache
+def implementations() -> list[Any]:
+    """Return all functions as they are called, one for each number and kind of arguments."""
+    declared: dict[str, list[Any]] = {}
+    for table, is_member in ((_METHODS, True), (_FUNCTIONS, False)):
+        for name, (function, signatures) in table.items():
+            for shape in dict.fromkeys(_shape(of) for _, of in signatures):
+                overload = cel.Overload(
+                    f"kubernetes_{name}_{is_member}_{'_'.join(shape)}",
+                    return_type=_T.DYN,
+                    parameters=[_LOOSE[each] for each in shape],
+                    is_member=is_member,
+                    impl=_returning(function),
+                )
+                declared.setdefault(name, []).append(overload)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()]
+
+
+def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same function with times in the form in which CEL takes them back."""
+
+    def returning(*arguments: Any) -> Any:
+        return _taken_back(function(*arguments))
+
+    return returning
+
+
+def _taken_back(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_taken_back(each) for each in value]
+    if isinstance(value, timedelta):
+        span = duration_pb2.Duration()
+        span.FromTimedelta(value)
+        return span
+    if isinstance(value, datetime):
+        moment = timestamp_pb2.Timestamp()
+        moment.FromDatetime(value)
+        return moment
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+_LOOSE: Final = {
+    "list": _T.List(_T.DYN), "message": _QUANTITY, "string": _STRING, "int": _INT, "bool": _BOOL,
+    "any": _T.DYN,
+}  # fmt: skip
+
+
+def _shape(parameters: Sequence[Any]) -> tuple[str, ...]:
+    """Return the kinds of values by which the implementation is found."""
+    kinds = tuple(map(_kind_of_type, parameters))
+    if kinds[:1] == ("list",):
+        # What is looked for in a list may be anything.
+        return tuple(kind if kind == "list" else "any" for kind in kinds)
+    return kinds
+
+
+def _kind_of_type(parameter: Any) -> str:
+    name = str(parameter.name()).lower()
+    if name.startswith("list"):
+        return "list"
+    if name.startswith(PACKAGE):
+        return "message"
+    return name if name in _LOOSE else "any"
