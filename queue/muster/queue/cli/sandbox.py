@@ -3,73 +3,238 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
-from muster.queue.cli.messages import fail
-from muster.queue.sandbox.session import Session, SessionError, default_directory
-from muster.queue.sandbox.store.sqlite import StoreFileError
+from muster.queue.api.problems import did_you_mean
+from muster.queue.cli.messages import complaining, fail
+from muster.queue.cli.parameters import Duration
+from muster.queue.sandbox.session import Record, Session, SessionError, default_directory
+
+FILE: Final = click.Path(dir_okay=False, path_type=Path)
+_START_MAX_S: Final = 60.0
+_BUILD_MAX_S: Final = 3600.0
+_POLL_S: Final = 0.05
+_NODES: Final = 8
+_GPUS: Final = 8
+_US: Final = 1_000_000
 
 
 @click.group(short_help="Run a small Kubernetes cluster on this machine.")
 def sandbox() -> None:
-    """A small Kubernetes API with simulated nodes that run Jobs: kubectl works on it."""
+    """
+    A small Kubernetes API with simulated nodes that run Jobs.
+
+    kubectl, client libraries and controllers work on it as on any cluster. Pods run nothing: they
+    only take as long, and end as well, as their annotations say.
+    """
 
 
 @sandbox.command()
-@click.option("--nodes", type=click.IntRange(min=0), default=8, show_default=True, metavar="N")
+@click.option("--nodes", type=click.IntRange(0, 5000), metavar="N", help="Default: 8.")
+@click.option("--gpus-per-node", type=click.IntRange(0, 1024), metavar="N", help="Default: 8.")
 @click.option(
-    "--gpus-per-node", type=click.IntRange(min=0), default=8, show_default=True, metavar="N"
+    "-f", "--file", type=FILE, metavar="FILE", help="Simulate the nodes that this file describes."
 )
+@click.option("--store", type=FILE, metavar="FILE", help="Keep all objects in this file.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
+@click.option("--kubeconfig", type=FILE, metavar="FILE", help="Write the kubeconfig there.")
 @click.option(
-    "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep all objects in this file, also from one start to the next.",
+    "--pod-duration",
+    type=Duration(),
+    default=10 * _US,
+    metavar="TIME",
+    help="How long a Job's pods run that don't say so themselves; default: 10s.",
 )
+@click.option("--detach", is_flag=True, help="Leave it running in the background.")
+@click.option("--real", is_flag=True, help="On a real control plane, which is built first.")
 @click.option(
-    "--kubeconfig",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the kubeconfig there.",
+    "--audit-log", type=FILE, metavar="FILE", help="With --real: what it is asked, as JSON lines."
 )
-def up(
-    *, nodes: int, gpus_per_node: int, port: int, store: Path | None, kubeconfig: Path | None
-) -> None:
-    """Start it, and serve until Ctrl-C."""
-    # It takes a moment to import: not for `muster sandbox status`.
-    from muster.queue.sandbox.command import run  # noqa: PLC0415
-    from muster.queue.simulated.cluster_file import plain_cluster  # noqa: PLC0415
-
+def up(*, detach: bool, **options: Any) -> None:
+    """Start it, and serve until Ctrl-C or `muster sandbox down`."""
+    _check_options(options)
     session = Session(default_directory())
-    specs = plain_cluster(nodes, gpus_per_node)
+    if detach:
+        _start_detached(session, real=options["real"])
+        return
+    with complaining("nothing was started"):
+        _serve(session, options)
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    if options["file"] and (options["nodes"] is not None or options["gpus_per_node"] is not None):
+        raise click.UsageError("--file says which nodes there are: leave out --nodes and the like.")
+    if options["real"] and (options["store"] or options["port"]):
+        raise click.UsageError("--store and --port are for the sandbox's own API server only.")
+    if options["audit_log"] and not options["real"]:
+        raise click.UsageError("--audit-log is what a real control plane writes: add --real.")
+
+
+def _serve(session: Session, options: dict[str, Any]) -> None:
+    # It takes a moment to import, which `muster sandbox status` need not wait for.
+    from muster.queue.controlplane.errors import ControlPlaneError  # noqa: PLC0415
+    from muster.queue.sandbox.command import Order, run  # noqa: PLC0415
+    from muster.queue.sandbox.store.sqlite import StoreFileError  # noqa: PLC0415
+    from muster.queue.simulated.cluster_file import plain_cluster, read_cluster  # noqa: PLC0415
+
+    if options["file"]:
+        specs = read_cluster(str(options["file"]))
+    else:
+        nodes, gpus = options["nodes"], options["gpus_per_node"]
+        specs = plain_cluster(_NODES if nodes is None else nodes, _GPUS if gpus is None else gpus)
+    order = Order(
+        specs=specs,
+        kubeconfig=(options["kubeconfig"] or session.kubeconfig).absolute(),
+        pod_duration_us=options["pod_duration"],
+        port=options["port"],
+        store=options["store"],
+        real=options["real"],
+        audit_log=options["audit_log"],
+    )
     try:
-        asyncio.run(
-            run(
-                session, specs=specs, port=port, store=store, kubeconfig=kubeconfig, tell=click.echo
-            )
-        )
-    except (SessionError, StoreFileError) as error:
+        asyncio.run(run(session, order, click.echo))
+    except (SessionError, StoreFileError, ControlPlaneError) as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+
+
+def _start_detached(session: Session, *, real: bool) -> None:
+    """Start another process that does it, and return when it is ready."""
+    if session.running():
+        fail(str(SessionError.is_running()))
+    arguments = [argument for argument in sys.argv[1:] if argument != "--detach"]
+    command = (sys.executable, "-c", "from muster.queue.cli import main; main()", *arguments)
+    session.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with session.log.open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 - it is this program
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline_s = time.monotonic() + (_BUILD_MAX_S if real else _START_MAX_S)
+    while session.running() is None:
+        if process.poll() is not None:
+            fail(session.log.read_text(encoding="utf-8", errors="replace").strip())
+        if time.monotonic() > deadline_s:
+            process.terminate()
+            fail(f"The sandbox did not get ready; its log is {session.log}")
+        time.sleep(_POLL_S)
+    click.echo(session.log.read_text(encoding="utf-8"), nl=False)
+    click.echo("It runs in the background: end it with `muster sandbox down`.")
 
 
 @sandbox.command()
 def status() -> None:
-    """Say whether it runs, and where."""
-    record = Session(default_directory()).running()
-    if record is None:
-        fail("No sandbox runs: start one with `muster sandbox up`.")
-    click.echo(f"A {record.kind} runs at {record.url}\nexport KUBECONFIG={record.kubeconfig}")
+    """Say whether one runs, and where."""
+    record = _running()
+    what = "A real control plane" if record.real else "The sandbox"
+    click.echo(f"{what} runs at {record.url} (process {record.process_id}).")
+    if record.store:
+        click.echo(f"Its objects are kept in {record.store}.")
+    click.echo(f"\n  export KUBECONFIG={record.kubeconfig}")
 
 
 @sandbox.command()
 def down() -> None:
     """End it."""
+    session = Session(default_directory())
     try:
-        if not Session(default_directory()).end():
-            fail("No sandbox runs.")
+        was_running = session.end()
     except SessionError as error:
         fail(str(error))
-    click.echo("The sandbox has ended.")
+    click.echo("The sandbox has ended." if was_running else "No sandbox was running.")
+
+
+@sandbox.group()
+def node() -> None:
+    """Make a simulated node fail, heal or empty it."""
+
+
+kubeconfig_option = click.option(
+    "--kubeconfig", type=FILE, metavar="FILE", help="Of another cluster with simulated nodes."
+)
+
+
+@node.command("fail")
+@click.argument("name")
+@kubeconfig_option
+def fail_node(name: str, kubeconfig: Path | None) -> None:
+    """Cut a node off: it, and what runs on it, is not heard of until it is healed."""
+    from muster.queue.simulated.nodes import operations  # noqa: PLC0415
+
+    _operate(name, kubeconfig, lambda client, _: operations.fail(client, name))
+    click.echo(f"Node {name} is cut off. In 40 s it counts as lost; its pods are then evicted.")
+
+
+@node.command("heal")
+@click.argument("name")
+@kubeconfig_option
+def heal_node(name: str, kubeconfig: Path | None) -> None:
+    """Let a node be heard of again, and take new pods."""
+    from muster.queue.simulated.nodes import operations  # noqa: PLC0415
+
+    _operate(name, kubeconfig, lambda client, _: operations.heal(client, name))
+    click.echo(f"Node {name} is back.")
+
+
+@node.command("drain")
+@click.argument("name")
+@kubeconfig_option
+def drain_node(name: str, kubeconfig: Path | None) -> None:
+    """Let a node take no new pods, and evict those that it has."""
+    from muster.queue.simulated.nodes import operations  # noqa: PLC0415
+
+    evicted = _operate(
+        name, kubeconfig, lambda client, clock: operations.drain(client, clock, name)
+    )
+    for key in evicted:
+        click.echo(f"evicted {key}")
+    click.echo(f"Node {name} is empty and takes no new pods; `node heal` ends that.")
+
+
+def _operate(
+    name: str, kubeconfig: Path | None, operation: Callable[[Any, Any], Awaitable[Any]]
+) -> Any:
+    """Do something to a node of a cluster; what keeps it from being done is said in words."""
+    from muster.queue.client.http_client import HttpClient  # noqa: PLC0415
+    from muster.queue.client.kinds import NODE  # noqa: PLC0415
+    from muster.queue.client.kubeconfig import read_kubeconfig  # noqa: PLC0415
+    from muster.queue.client.protocol import Disconnected  # noqa: PLC0415
+    from muster.queue.client.refusal import Refusal  # noqa: PLC0415
+    from muster.queue.clock import WallClock  # noqa: PLC0415
+    from muster.queue.simulated.nodes.operations import NotSimulatedError  # noqa: PLC0415
+
+    async def operate() -> Any:
+        async with HttpClient(read_kubeconfig(path)) as client:
+            try:
+                return await operation(client, WallClock())
+            except Refusal as refusal:
+                if refusal.reason != "NotFound":
+                    raise
+                page = await client.list(NODE)
+                names = [each["metadata"]["name"] for each in page.items]
+                fail(f"There is no node {name}.{did_you_mean(name, names)}")
+
+    path = str(kubeconfig or _running().kubeconfig)
+    with complaining("nothing was done"):
+        try:
+            return asyncio.run(operate())
+        except (NotSimulatedError, Refusal, Disconnected) as error:
+            fail(str(error))
+
+
+def _running() -> Record:
+    record = Session(default_directory()).running()
+    if record is None:
+        fail("No sandbox is running: start one with `muster sandbox up`.")
+    return record

@@ -5,37 +5,133 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
+from typing import Final
 
+from muster.queue.client.http_client import HttpClient
+from muster.queue.client.kubeconfig import read_kubeconfig
 from muster.queue.clock import WallClock
+from muster.queue.controlplane.build import build
+from muster.queue.controlplane.launch import start
 from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.serving import serve
 from muster.queue.sandbox.session import Record, Session, write_private
 from muster.queue.simulated.cluster_file import NodeSpec
+from muster.queue.simulated.nodes.cluster import simulated_nodes
+
+Tell = Callable[[str], None]
+
+_SEED: Final = 0
 
 
-async def run(
-    session: Session,
-    *,
-    specs: Sequence[NodeSpec],
-    port: int,
-    store: Path | None,
-    kubeconfig: Path | None,
-    tell: Callable[[str], None],
-) -> None:
-    """Serve until SIGTERM or SIGINT; raises SessionError, StoreFileError and OSError."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is asked for."""
+
+    specs: Sequence[NodeSpec]
+    kubeconfig: Path
+    """Where to write the kubeconfig."""
+    pod_duration_us: int
+    """How long a container of a Job runs when nobody says otherwise."""
+    port: int = 0
+    store: Path | None = None
+    real: bool = False
+    """On a real control plane instead of the sandbox's API server."""
+    audit_log: Path | None = None
+    """Where a real control plane is to write what it is asked."""
+
+
+async def run(session: Session, order: Order, tell: Tell) -> None:
+    """
+    Be the sandbox of a session until SIGTERM or SIGINT; `tell` hears how far the start is.
+
+    Raises SessionError, StoreFileError, ControlPlaneError and OSError.
+    """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     with session.held():
-        async with serve(WallClock(), Random(), port=port, store=store) as serving:  # noqa: S311
-            path = (kubeconfig or session.kubeconfig).absolute()
-            write_private(path, serving.kubeconfig())
-            session.tell(Record(os.getpid(), serving.url, str(path), "sandbox", str(store or "")))
-            async with simulated_cluster(serving.server, WallClock(), specs, seed=0):
-                tell(f"The sandbox is ready at {serving.url}, with {len(specs)} nodes. Next:\n")
-                tell(f"  export KUBECONFIG={path}\n  kubectl get nodes\n")
+        running = _real(order, tell) if order.real else _sandbox(order)
+        async with running as (url, kubectl):
+            record = Record(
+                process_id=os.getpid(),
+                url=url,
+                kubeconfig=str(order.kubeconfig),
+                real=order.real,
+                store=str(order.store or ""),
+                kubectl=kubectl,
+            )
+            session.tell(record)
+            try:
+                tell(announcement(record, len(order.specs)))
                 await ended.wait()
+            finally:
+                order.kubeconfig.unlink(missing_ok=True)
+
+
+_Running = tuple[str, str]
+"""URL, and the kubectl that comes with it, "" for none."""
+
+
+@asynccontextmanager
+async def _sandbox(order: Order) -> AsyncIterator[_Running]:
+    clock = WallClock()
+    serving = serve(clock, Random(), port=order.port, store=order.store)  # noqa: S311 - uids
+    async with serving as served:
+        write_private(order.kubeconfig, served.kubeconfig())
+        cluster = simulated_cluster(
+            served.server,
+            clock,
+            order.specs,
+            seed=_SEED,
+            pod_duration_us=order.pod_duration_us,
+        )
+        async with cluster:
+            yield served.url, ""
+
+
+@asynccontextmanager
+async def _real(order: Order, tell: Tell) -> AsyncIterator[_Running]:
+    programs = await asyncio.to_thread(build, tell)
+    with TemporaryDirectory(prefix="muster-") as directory:
+        running = await asyncio.to_thread(
+            start, programs, Path(directory), audit_log=order.audit_log is not None
+        )
+        with running as control_plane:
+            if order.audit_log and control_plane.audit_log:
+                order.audit_log.unlink(missing_ok=True)
+                order.audit_log.symlink_to(control_plane.audit_log)
+            write_private(order.kubeconfig, control_plane.kubeconfig.read_text(encoding="utf-8"))
+            async with HttpClient(read_kubeconfig(str(order.kubeconfig))) as client:
+                nodes = simulated_nodes(
+                    client,
+                    WallClock(),
+                    order.specs,
+                    seed=_SEED,
+                    pod_duration_us=order.pod_duration_us,
+                )
+                async with nodes:
+                    yield control_plane.url, str(control_plane.kubectl)
+
+
+def announcement(record: Record, nodes: int) -> str:
+    """Return what is said when a sandbox is ready: where it is, and what to type next."""
+    what = "A real control plane" if record.real else "The sandbox"
+    counted = {0: "no nodes", 1: "1 simulated node"}.get(nodes, f"{nodes} simulated nodes")
+    lines = [f"{what} is ready at {record.url}, with {counted}.", "", "In another terminal:", ""]
+    lines.append(f"  export KUBECONFIG={record.kubeconfig}")
+    if record.kubectl:
+        lines.append(f"  alias kubectl={record.kubectl}")
+    lines += [
+        "  kubectl get nodes",
+        "  kubectl create job hello --image=busybox -- sleep 5",
+        "  kubectl get pods --watch",
+        "",
+    ]
+    return "\n".join(lines)

@@ -26,6 +26,13 @@ _GRACE_S: Final = 10.0
 class SessionError(Exception):
     """What was asked for is not possible now; the message says why, and what to do."""
 
+    @classmethod
+    def is_running(cls) -> SessionError:
+        return cls(
+            "A sandbox runs already: see `muster sandbox status`, or end it with "
+            "`muster sandbox down`."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -34,10 +41,12 @@ class Record:
     process_id: int
     url: str
     kubeconfig: str
-    kind: str
-    """sandbox, or real control plane."""
+    real: bool
+    """It is a real control plane."""
     store: str = ""
     """The file that keeps its objects, "" for none."""
+    kubectl: str = ""
+    """The kubectl that comes with it, "" for none."""
 
 
 class Session:
@@ -58,15 +67,11 @@ class Session:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise SessionError(
-                    "a sandbox runs already: see `muster sandbox status`, or end it with "
-                    "`muster sandbox down`"
-                ) from None
+                raise SessionError.is_running() from None
             try:
                 yield
             finally:
-                for path in (self._record, self.kubeconfig):
-                    path.unlink(missing_ok=True)
+                self._record.unlink(missing_ok=True)
 
     def tell(self, record: Record) -> None:
         """Say that the sandbox is ready; `held` must be entered."""

@@ -121,10 +121,10 @@ class Writer:
         course = _Course(place, options, self.now())
         try:
             body = formed(place.resource, body)
-            check_place(place, body)
             self._clean(course, body)
         except DecodingError as error:
             raise _undecodable(error, place.resource) from None
+        check_place(place, body)
         return await self._create(course, body, owned=False)
 
     async def update(self, place: Place, edit: Edit, options: WriteOptions) -> Written:

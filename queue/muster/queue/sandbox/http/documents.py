@@ -6,7 +6,7 @@ They are kept as bytes until the catalogue changes.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -14,7 +14,7 @@ from muster.queue.client.refusal import Refusal, no_such_path, not_implemented
 from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.http.discovery import AGGREGATED_TYPE, Discovery
 from muster.queue.sandbox.http.negotiation import JSON, wants_aggregated
-from muster.queue.sandbox.http.openapi import OpenApi
+from muster.queue.sandbox.http.openapi import OpenApi, fingerprint
 
 KUBERNETES_VERSION: Final = "v1.36.3"
 """Whose behaviour the sandbox follows."""
@@ -45,6 +45,14 @@ BUILTIN_GROUPS: Final = (
 """Groups of a real server, of which this one leaves out all or some kinds."""
 
 
+class Document(NamedTuple):
+    """One document; the tag is another one whenever the document is."""
+
+    body: bytes
+    media_type: str
+    tag: str = ""
+
+
 class Documents:
     """What is found at paths that lead to no objects."""
 
@@ -52,7 +60,7 @@ class Documents:
         self._catalogue = catalogue
         self._discovery = Discovery(catalogue)
         self._open_api = OpenApi(catalogue)
-        self._known: dict[tuple[str, bool], tuple[bytes, str] | None] = {}
+        self._known: dict[tuple[str, bool], Document | None] = {}
         self._revision = catalogue.revision
 
     def version(self) -> dict[str, str]:
@@ -68,8 +76,8 @@ class Documents:
             "platform": "",
         }
 
-    def find(self, parts: list[str], accept: str) -> tuple[bytes, str] | None:
-        """Return a document and its media type, None where there is none."""
+    def find(self, parts: list[str], accept: str) -> Document | None:
+        """Return the document at a path, None where there is none."""
         if self._revision != self._catalogue.revision:
             self._known.clear()
             self._revision = self._catalogue.revision
@@ -78,12 +86,16 @@ class Documents:
             self._known[key] = self._make(parts, aggregated=key[1])
         return self._known[key]
 
-    def _make(self, parts: list[str], *, aggregated: bool) -> tuple[bytes, str] | None:
+    def _make(self, parts: list[str], *, aggregated: bool) -> Document | None:
         if aggregated and parts in (["api"], ["apis"]):
-            document = self._discovery.aggregated(core=parts == ["api"])
-            return orjson.dumps(document), AGGREGATED_TYPE
+            body = orjson.dumps(self._discovery.aggregated(core=parts == ["api"]))
+            return Document(body, AGGREGATED_TYPE, f'"{fingerprint(body)}"')
         found = self._find(parts)
-        return None if found is None else (orjson.dumps(found), JSON)
+        if found is None:
+            return None
+        body = orjson.dumps(found)
+        tag = f'"{fingerprint(body)}"' if parts[:1] == ["openapi"] else ""
+        return Document(body, JSON, tag)
 
     def _find(self, parts: list[str]) -> dict[str, Any] | None:
         match parts:

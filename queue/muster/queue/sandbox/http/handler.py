@@ -18,7 +18,6 @@ from uuid import UUID
 
 import orjson
 from aiohttp import web
-from muster.queue.sandbox.schema.parsing import parse_json, parse_yaml
 
 from muster.queue.client.refusal import (
     Refusal,
@@ -38,16 +37,21 @@ from muster.queue.sandbox.api.reading import ListOptions
 from muster.queue.sandbox.api.server import APPLY_PATCH, ApiServer, patch_types
 from muster.queue.sandbox.api.watching import Watch, WatchOptions, gone
 from muster.queue.sandbox.api.writing import Written
+from muster.queue.sandbox.http.bodies import (
+    media_type_of,
+    read_delete_options,
+    read_object,
+    read_patch,
+)
 from muster.queue.sandbox.http.discovery import verbs
 from muster.queue.sandbox.http.documents import Documents
 from muster.queue.sandbox.http.negotiation import JSON, YAML, Form, form_of
 from muster.queue.sandbox.http.rendering import Renderer
 from muster.queue.sandbox.http.requests import Target, target_of
 from muster.queue.sandbox.http.tables import Table
-from muster.queue.sandbox.kinds.resource import Object
 from muster.queue.sandbox.store.memory import Stored
 
-Query = Mapping[str, list[str]]
+Query = dict[str, list[str]]
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 _ADMIN: Final = User("admin", ("system:masters", "system:authenticated"), uid="admin")
@@ -62,6 +66,8 @@ _NOT_SERVED: Final = {
     "ephemeralcontainers": "pods of the sandbox take no containers while they run",
     "token": "service accounts of the sandbox have no tokens",
 }
+_PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
+_TEXT: Final = "text/plain; charset=utf-8"
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -90,7 +96,7 @@ class Handler:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.raw_path.partition("?")[0]
         if not self._is_known(request):
-            if path in {"/healthz", "/livez", "/readyz", "/version"}:
+            if path in _PUBLIC and "Authorization" not in request.headers:
                 return self._plain(path)
             raise unauthorized()
         parts = [unquote(part) for part in path.split("/") if part]
@@ -114,23 +120,28 @@ class Handler:
     def _plain(self, path: str) -> web.Response:
         if path == "/version":
             return self._respond(200, orjson.dumps(self._documents.version()))
-        return web.Response(body=b"ok", content_type="text/plain", headers=self._headers())
+        return self._respond(200, b"ok", _TEXT)
 
     def _document(self, request: web.BaseRequest, parts: list[str]) -> web.Response:
         if request.method != "GET":
             raise method_not_allowed()
-        if parts and parts[0] in {"healthz", "livez", "readyz", "version"}:
+        if f"/{'/'.join(parts)}" in _PUBLIC:
             return self._plain(f"/{parts[0]}")
         found = self._documents.find(parts, request.headers.get("Accept", ""))
         if found is None:
             return self._unknown(parts)
-        body, media_type = found
-        return self._respond(200, body, media_type)
+        if found.tag and request.headers.get("If-None-Match") == found.tag:
+            response = self._respond(304, b"", found.media_type)
+        else:
+            response = self._respond(200, found.body, found.media_type)
+        if found.tag:
+            response.headers["Etag"] = found.tag
+        return response
 
     def _unknown(self, parts: list[str]) -> web.Response:
         if refusal := self._documents.refusal_of(parts):
             raise refusal
-        return self._respond(404, b"404 page not found\n", "text/plain; charset=utf-8")
+        return self._respond(404, b"404 page not found\n", _TEXT)
 
     # -- objects -------------------------------------------------------------------------------
 
@@ -140,12 +151,13 @@ class Handler:
         if request.query_string:
             query = parse_qs(request.query_string, keep_blank_values=True)
         form = form_of(request.headers.get("Accept", ""))
+        limit_s = integer(query, "timeoutSeconds") or _WATCH_S
         place = Place(target.resource, target.namespace, target.name, target.subresource)
         match request.method:
             case "GET" if target.name:
                 return await self._get(place, query, form)
             case "GET" if "watch" in query and boolean(query, "watch"):
-                return await self._watch(request, place, query, form)
+                return await self._watch(request, place, query, form, limit_s)
             case "GET":
                 return await self._list(place, query, form)
             case "POST" if not target.name or target.subresource in {"binding", "eviction"}:
@@ -186,7 +198,7 @@ class Handler:
     ) -> web.Response:
         _check_scope(place)
         options = write_options(query, _ADMIN, _agent(request), "CreateOptions")
-        body, faults = await _body(request)
+        body, faults = await read_object(request, place.resource)
         options = options.with_faults(faults)
         written = await self._server.create(place, body, options)
         if place.subresource:
@@ -198,7 +210,7 @@ class Handler:
     ) -> web.Response:
         _check_scope(place)
         options = write_options(query, _ADMIN, _agent(request), "UpdateOptions")
-        body, faults = await _body(request)
+        body, faults = await read_object(request, place.resource)
         options = options.with_faults(faults)
         written = await self._server.replace(place, body, options)
         return self._shown_written(place, query, form, written)
@@ -207,13 +219,13 @@ class Handler:
         self, request: web.BaseRequest, place: Place, query: Query, form: Form
     ) -> web.Response:
         _check_scope(place)
-        media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
+        media_type = media_type_of(request)
         allowed = patch_types(place.resource)
         if media_type not in allowed:
             raise unsupported_media_type(allowed)
         is_apply = media_type == APPLY_PATCH
         options = write_options(query, _ADMIN, _agent(request), "PatchOptions", apply=is_apply)
-        patch, faults = await _patch_of(request, media_type)
+        patch, faults = await read_patch(request, media_type)
         if is_apply and faults and options.field_validation == "Strict":
             raise bad_request(f"error strict decoding YAML: {', '.join(faults)}")
         options = options.with_faults(faults)
@@ -224,7 +236,7 @@ class Handler:
         self, request: web.BaseRequest, place: Place, query: Query, form: Form
     ) -> web.Response:
         _check_scope(place)
-        asked = await _delete_options(request, query)
+        asked = await read_delete_options(request, query)
         options = write_options({}, _ADMIN, _agent(request), "DeleteOptions")
         deleted = await self._server.delete(place, asked, options)
         warnings = deleted.warnings
@@ -237,7 +249,7 @@ class Handler:
     async def _delete_all(
         self, request: web.BaseRequest, place: Place, query: Query, form: Form
     ) -> web.Response:
-        asked = await _delete_options(request, query)
+        asked = await read_delete_options(request, query)
         selection = ListOptions(
             labels=first(query, "labelSelector"), fields=first(query, "fieldSelector")
         )
@@ -250,7 +262,7 @@ class Handler:
     # -- watches -------------------------------------------------------------------------------
 
     async def _watch(
-        self, request: web.BaseRequest, place: Place, query: Query, form: Form
+        self, request: web.BaseRequest, place: Place, query: Query, form: Form, limit_s: int
     ) -> web.StreamResponse:
         initial = boolean(query, "sendInitialEvents") if "sendInitialEvents" in query else None
         options = WatchOptions(
@@ -261,7 +273,6 @@ class Handler:
             bookmarks=boolean(query, "allowWatchBookmarks"),
             initial_events=initial,
         )
-        limit_s = integer(query, "timeoutSeconds") or _WATCH_S
         renderer = self._renderer(place, query, form)
         response = web.StreamResponse(headers={**self._headers(), "Content-Type": JSON})
         try:
@@ -379,46 +390,9 @@ def _check_scope(place: Place) -> None:
         raise method_not_allowed()
 
 
-async def _body(request: web.BaseRequest) -> tuple[Object, list[str]]:
-    """Return the object in a body, and what is wrong with it although it can be read."""
-    media_type = request.headers.get("Content-Type", JSON).partition(";")[0].strip()
-    if media_type not in {JSON, YAML}:
-        raise unsupported_media_type((JSON, YAML))
-    body = await request.read()
-    value, faults = (parse_yaml if media_type == YAML else parse_json)(body)
-    if not isinstance(value, dict):
-        raise bad_request("couldn't get version/kind; json parse error: it is not an object")
-    return value, faults
-
-
 def _warnings(place: Place) -> Sequence[str]:
     """Return what is said to every request about a resource."""
     return (place.resource.warning,) if place.resource.warning else ()
-
-
-async def _patch_of(request: web.BaseRequest, media_type: str) -> tuple[Any, list[str]]:
-    """Return the patch in a body, and what is wrong with it although it can be read."""
-    read = parse_yaml if media_type == APPLY_PATCH else parse_json
-    return read(await request.read())
-
-
-async def _delete_options(request: web.BaseRequest, query: Query) -> dict[str, Any]:
-    """Return the DeleteOptions of a body, else those of the query."""
-    if request.can_read_body and (body := await request.read()):
-        value, _ = parse_json(body)
-        if not isinstance(value, dict):
-            raise bad_request("couldn't get version/kind; json parse error: it is not an object")
-        return value
-    asked: dict[str, Any] = {}
-    if (grace := integer(query, "gracePeriodSeconds")) is not None:
-        asked["gracePeriodSeconds"] = grace
-    if policy := first(query, "propagationPolicy"):
-        asked["propagationPolicy"] = policy
-    if orphans := first(query, "orphanDependents"):
-        asked["orphanDependents"] = orphans.lower() in {"true", "1", "t"}
-    if "dryRun" in query:
-        asked["dryRun"] = query["dryRun"]
-    return asked
 
 
 def _success(code: int | None, details: Mapping[str, Any] | None = None) -> bytes:

@@ -31,10 +31,9 @@ PLAIN: Final = Form()
 def form_of(accept: str) -> Form:
     """Return the first form of an Accept header that there is; raises Refusal 406."""
     for offer in accept.split(","):
-        media_type, *parameters = (part.strip() for part in offer.split(";"))
+        media_type, named = _told_apart(offer)
         if media_type not in {JSON, YAML, *_ANY}:
             continue
-        named = dict(parameter.partition("=")[::2] for parameter in parameters)
         shape = named.get("as", "")
         if not shape:
             return Form(yaml=media_type == YAML)
@@ -53,5 +52,18 @@ def form_of(accept: str) -> Form:
 
 
 def wants_aggregated(accept: str) -> bool:
-    """Say whether a client asks for all groups in one discovery document."""
-    return "as=APIGroupDiscoveryList" in accept and "v=v2" in accept
+    """Say whether a client would rather have all groups in one discovery document."""
+    for offer in accept.split(","):
+        media_type, named = _told_apart(offer)
+        if media_type in {JSON, *_ANY}:
+            wanted = named.get("as")
+            if not wanted:
+                return False
+            if wanted == "APIGroupDiscoveryList" and named.get("v") == "v2":
+                return True
+    return False
+
+
+def _told_apart(offer: str) -> tuple[str, dict[str, str]]:
+    media_type, *parameters = (part.strip() for part in offer.split(";"))
+    return media_type, dict(parameter.partition("=")[::2] for parameter in parameters)

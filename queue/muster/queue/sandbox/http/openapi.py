@@ -44,9 +44,7 @@ class OpenApi:
         }
 
     def _hash(self, path: str) -> str:
-        # The API server of every start may know its kinds differently, so all of it counts.
-        document = orjson.dumps(self.document(path))
-        return hashlib.sha256(document).hexdigest()[:32].upper()
+        return fingerprint(orjson.dumps(self.document(path)))
 
     def document(self, path: str) -> dict[str, Any] | None:
         """Return the document at a path such as "apis/batch/v1", None where nothing is served."""
@@ -63,6 +61,11 @@ class OpenApi:
             },
             "components": {"schemas": _schemas(resources)},
         }
+
+
+def fingerprint(body: bytes) -> str:
+    """Return what is the same for the same bytes, and nearly surely only for them."""
+    return hashlib.sha256(body).hexdigest()[:32].upper()
 
 
 def _root(resource: Resource) -> str:

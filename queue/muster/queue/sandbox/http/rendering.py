@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import yaml
 
+from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.api.reading import Listing
 from muster.queue.sandbox.api.watching import Event
 from muster.queue.sandbox.http.negotiation import Form
@@ -35,8 +36,10 @@ class Renderer:
             case "Table":
                 assert self._table
                 document = self._table.document([stored.value], _position(stored.value))
-            case _:
+            case "PartialObjectMetadata":
                 document = _partial(stored.value)
+            case wrong:
+                raise _impossible(wrong, "is not a list")
         return encoded(document, self._form)
 
     def many(self, listing: Listing) -> bytes:
@@ -58,6 +61,8 @@ class Renderer:
                     "metadata": metadata,
                 }
                 body = _with_items(head, self._items(listing.items))
+            case "PartialObjectMetadata" as wrong:
+                raise _impossible(wrong, "is a list")
             case _:
                 head = {
                     "kind": "PartialObjectMetadataList",
@@ -94,6 +99,11 @@ class Renderer:
         else:
             body = orjson.dumps(_partial(stored.value))
         return b'{"type":"%b","object":%b}\n' % (event.type.encode(), body)
+
+
+def _impossible(shape: str, why: str) -> Refusal:
+    message = f"you requested {shape}, but the requested object {why}"
+    return Refusal(406, "NotAcceptable", message)
 
 
 def encoded(document: Any, form: Form) -> bytes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from muster.queue.client.refusal import bad_request, invalid_value
 from muster.queue.sandbox.kinds.resource import Column, Resource, Shared
 
-IncludeObject = Literal["None", "Metadata", "Object"]
 INCLUDES: Final = ("None", "Metadata", "Object")
 _META: Final = "meta.k8s.io/v1"
 
@@ -23,7 +23,13 @@ class Table:
     """Shows objects of one resource as rows."""
 
     def __init__(self, resource: Resource, include: str, now_us: int) -> None:
-        self._columns = (_NAME, *resource.columns)
+        if include not in INCLUDES:
+            listed = ", ".join(f'"{each}"' for each in INCLUDES)
+            error = invalid_value("includeObject", include, f"must be one of {listed}")
+            raise bad_request(str(error))
+        columns = resource.columns
+        has_name = any(column.format == "name" for column in columns)
+        self._columns = columns if has_name else (_NAME, *columns)
         self._include = include
         self._now_us = now_us
 

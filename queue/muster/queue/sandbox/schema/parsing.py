@@ -1,0 +1,223 @@
+"""
+JSON and YAML texts as API servers read them, and what is wrong with them.
+
+A field given twice is no error: the last one counts, and its place is told besides the value.
+Errors are in the words of the real server, as far as they don't depend on its own types.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+import yaml
+
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_KEY_EXPECTED: Final = "looking for beginning of object key string"
+# What Python's parser misses, and how the real one says so.
+_EXPECTATIONS: Final[Mapping[str, str]] = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": _KEY_EXPECTED,
+    "Illegal trailing comma before end of object": _KEY_EXPECTED,
+    "Illegal trailing comma before end of array": "looking for beginning of value",
+    "Expecting ',' delimiter": "after object key:value pair",
+    "Expecting ':' delimiter": "after object key",
+    "Extra data": "after top-level value",
+    "Invalid control character at": "in string literal",
+    "Invalid \\escape": "in string escape code",
+    "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
+}
+
+
+class ParseError(ValueError):
+    """A text that can't be read; the message says where and why."""
+
+
+def parse_json(body: bytes) -> tuple[Any, list[str]]:
+    """Return the value of a text and `duplicate field "a.b"` for each; raises ParseError."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _parse_slowly(body)
+    # Each key has a quote and a colon, so as many of them as keys means that none is missing.
+    if body.count(b'":') == _count_keys(value):
+        return value, []
+    return _parse_slowly(body)
+
+
+def _count_keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_count_keys, value.values()))
+    if isinstance(value, list):
+        return sum(map(_count_keys, value))
+    return 0
+
+
+class _Repeating(dict[str, Any]):
+    """An object whose text has some fields more than once."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def _parse_slowly(body: bytes) -> tuple[Any, list[str]]:
+    text = body.decode(errors="replace")
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ParseError(_explained(error, text)) from None
+    except RecursionError:
+        character = text.lstrip()[0]
+        raise ParseError(f"invalid character '{character}' exceeded max depth") from None
+    faults = [f'duplicate field "{place.lstrip(".")}"' for place in _repetitions(value, "")]
+    return _plain(value), faults
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = _Repeating(pairs)
+    if len(found) == len(pairs):
+        return dict(pairs)
+    names = [name for name, _ in pairs]
+    found.repeated = tuple(name for name in found if names.count(name) > 1)
+    return found
+
+
+def _repetitions(value: Any, place: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value, _Repeating):
+            yield from (f"{place}.{name}" for name in value.repeated)
+        for name, child in value.items():
+            yield from _repetitions(child, f"{place}.{name}")
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _repetitions(child, f"{place}[{index}]")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as orjson would: without our marks, without halves of characters."""
+    match value:
+        case dict():
+            return {_plain(name): _plain(child) for name, child in value.items()}
+        case list():
+            return [_plain(child) for child in value]
+        case str():
+            return value.encode(errors="replace").decode() if not value.isascii() else value
+        case _:
+            return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ParseError(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+def _explained(error: json.JSONDecodeError, text: str) -> str:
+    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+        return "unexpected end of JSON input"
+    character = text[error.pos]
+    shown = repr(character) if character.isprintable() else f"'\\x{ord(character):02x}'"
+    return f"invalid character {shown} {_EXPECTATIONS.get(error.msg, error.msg)}"
+
+
+# -- YAML --------------------------------------------------------------------------------------
+
+
+def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
+    """
+    Return the value of the first document of a text, {} for none, and its repeated keys.
+
+    These are told as `line 7: key "a" already set in map`. JSON is YAML. Raises ParseError.
+    """
+    if body[:1] == b"{":
+        try:
+            return parse_json(body)
+        except ParseError:
+            pass  # as YAML it may still have a meaning
+    try:
+        loader = _Loader(body)
+    except yaml.YAMLError as error:
+        raise ParseError(f"yaml: {error}") from None
+    try:
+        value = loader.get_data() if loader.check_data() else {}
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ParseError(f"yaml: {_first_line(error)}") from None
+    finally:
+        loader.dispose()
+    return ({} if value is None else value), loader.faults
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    return (str(error) or "too deep").partition("\n")[0]
+
+
+class _Loader(_BASE):  # type: ignore[misc]
+    """YAML 1.1 as Go programs read it: no times, no numbers to the base of 60, keys are text."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__(body)
+        self.faults: list[str] = []
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002, ARG002 - as the library has it
+        self.flatten_mapping(node)
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = _key(self.construct_object(key_node, deep=True), key_node)
+            if key in found:
+                line = key_node.start_mark.line + 1
+                self.faults.append(f'line {line}: key "{key}" already set in map')
+            found[key] = self.construct_object(value_node, deep=True)
+        return found
+
+
+def _key(key: Any, node: yaml.Node) -> str:
+    match key:
+        case str():
+            return key
+        case bool():
+            return str(key).lower()
+        case int() | float():
+            return str(key)
+        case None:
+            return "null"
+        case _:
+            raise yaml.constructor.ConstructorError(
+                None, None, "a key is no plain text", node.start_mark
+            )
+
+
+def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
+    value: float = loader.construct_yaml_float(node)
+    if not math.isfinite(value):
+        raise yaml.constructor.ConstructorError(
+            None, None, f"json: unsupported value: {node.value}", node.start_mark
+        )
+    return value
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if tag.rpartition(":")[2] not in {"timestamp", "bool", "int"}
+    ]
+    for first, resolvers in _BASE.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool",
+    re.compile(
+        r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$"
+    ),
+    list("yYnNtTfFoO"),
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int",
+    re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$"),
+    list("-+0123456789"),
+)
+_Loader.bool_values = {**_BASE.bool_values, "y": True, "n": False}
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
