@@ -160,7 +160,11 @@ class Deleter:
         grace_s = self._mark(resource, obj, asked)
         _set_finalizers(obj, asked)
         if not (grace_s or obj["metadata"].get("finalizers") or resource.strategy.holds(obj)):
-            last = seen if dry_run else self._store.delete(place.key, seen)
+            shown = obj if resource.strategy.graceful else seen.private()
+            if dry_run:
+                last = Stored(shown, orjson.dumps(shown), seen.revision)
+            else:
+                last = self._store.delete(place.key, seen, shown)
             return Deleted(await self._versions.read(resource, last), gone=True, warnings=warnings)
         if obj == seen.value:
             return Deleted(await self._versions.read(resource, seen), gone=False, warnings=warnings)

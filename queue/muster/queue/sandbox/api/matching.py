@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from muster.queue.client.refusal import forbidden
 from muster.queue.sandbox.api.attributes import Attributes
 from muster.queue.sandbox.api.selectors import matches_labels
 from muster.queue.sandbox.kinds.resource import Resource, Shared
+
+if TYPE_CHECKING:
+    from muster.queue.sandbox.kinds.match_conditions import Condition
 
 _ANY = "*"
 
@@ -95,19 +98,14 @@ class Hook:
         if not self.configured.get("matchConditions"):
             return True
         # Loaded where it is needed: it takes longer than all the rest.
-        from muster.queue.sandbox.schema.rules import ExpressionError  # noqa: PLC0415
+        from muster.queue.sandbox.schema.expressions import EvaluationError  # noqa: PLC0415
 
-        variables = {
-            "request": asked,
-            "object": asked["object"],
-            "oldObject": asked["oldObject"],
-        }
         faults: list[str] = []
         for condition in self._conditions:
             try:
-                if condition(variables) is not True:
+                if not condition.holds(asked):
                     return False
-            except ExpressionError as error:
+            except EvaluationError as error:
                 faults.append(str(error))
         if faults and not self.may_fail:
             told = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
@@ -115,11 +113,11 @@ class Hook:
         return not faults
 
     @cached_property
-    def _conditions(self) -> tuple[Callable[[Mapping[str, Any]], Any], ...]:
-        from muster.queue.sandbox.schema.rules import compile_expression  # noqa: PLC0415
+    def _conditions(self) -> tuple[Condition, ...]:
+        from muster.queue.sandbox.kinds.match_conditions import Condition  # noqa: PLC0415
 
         return tuple(
-            compile_expression(condition["expression"], ("request", "object", "oldObject"))
+            Condition(condition["expression"])
             for condition in self.configured.get("matchConditions") or ()
         )
 

@@ -153,7 +153,8 @@ class ApiServer:
             assert old is not None, "no patch creates"
             return make(old)
 
-        return await self._edit(place, Edit(patched), options)
+        edit = Edit(patched, merges=media_type == STRATEGIC_PATCH)
+        return await self._edit(place, edit, options)
 
     async def apply(self, place: Place, applied: object, options: WriteOptions) -> Written:
         """Server-side apply; raises Refusal, 409 for fields that others own."""

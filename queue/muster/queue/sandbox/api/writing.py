@@ -83,6 +83,8 @@ class Edit(NamedTuple):
     may_create: bool = False
     trusted: bool = False
     """The server's own: no schema, no faults, no admission."""
+    merges: bool = False
+    """It is a strategic merge patch."""
     is_whole: bool = False
     """It comes from the client as a whole, not from the present object."""
 
@@ -420,8 +422,9 @@ def _unusable(error: DecodingError, resource: Resource, edit: Edit) -> Refusal:
     """Refuse what an edit has made."""
     if edit.is_whole:
         return _undecodable(error, resource)
+    told = error.after_merge() if edit.merges else str(error)
     return invalid(
-        Subject("", ""), [FieldError("FieldValueInvalid", "patch", f"Invalid value: {error}")]
+        Subject("", ""), [FieldError("FieldValueInvalid", "patch", f"Invalid value: {told}")]
     )
 
 

@@ -79,6 +79,10 @@ _NAMED_TEXTS: Final[Mapping[tuple[str, str], str]] = {
 class DecodingError(ValueError):
     """A document is no object of its kind: what its refusal says after naming the kind."""
 
+    def after_merge(self) -> str:
+        """Return what is said of it when a strategic merge patch has made the document."""
+        return str(self)
+
 
 class _TypeDecodingError(DecodingError):
     """A value has a type that its field has not; the place is told by whoever passes it on."""
@@ -93,6 +97,14 @@ class _TypeDecodingError(DecodingError):
         given = _json_type(self.value)
         place = f"struct field {self.struct}.{'.'.join(self.path)}" if self.path else "value"
         return f"json: cannot unmarshal {given} into Go {place} of type {self.wanted}"
+
+    def after_merge(self) -> str:
+        given = {"object": "map", "array": "slice"}.get(_json_type(self.value))
+        if given and self.wanted.startswith("[]"):
+            return f"cannot restore slice from {given}"
+        if given and self.wanted.startswith("map["):
+            return f"cannot restore map from {given}"
+        return super().after_merge()
 
 
 class _NumberDecodingError(_TypeDecodingError):

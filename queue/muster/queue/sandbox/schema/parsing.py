@@ -105,7 +105,9 @@ def _plain(value: Any) -> Any:
         case list():
             return [_plain(child) for child in value]
         case str():
-            return value.encode(errors="replace").decode() if not value.isascii() else value
+            if value.isascii():
+                return value
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case _:
             return value
 

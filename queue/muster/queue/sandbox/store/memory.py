@@ -87,7 +87,8 @@ class _Collection:
 
     def __init__(self, compacted: int) -> None:
         self.objects: dict[tuple[str, str], Stored] = {}
-        self.order: list[tuple[str, str]] = []
+        self.order: list[str] = []
+        """Where they are as text, `namespace/name`, by which lists are sorted."""
         self.history: deque[Change] = deque()
         self.compacted = compacted
         """Changes up to this revision are no longer known."""
@@ -95,22 +96,23 @@ class _Collection:
 
     def put(self, place: tuple[str, str], stored: Stored) -> None:
         if place not in self.objects:
-            insort(self.order, place)
+            insort(self.order, "/".join(place))
         self.objects[place] = stored
 
     def drop(self, place: tuple[str, str]) -> None:
         del self.objects[place]
-        del self.order[bisect_left(self.order, place)]
+        del self.order[bisect_left(self.order, "/".join(place))]
 
     def places(self, namespace: str, after: tuple[str, str] | None) -> Iterator[tuple[str, str]]:
-        order = self.order
-        start = bisect_left(order, (namespace, ""))
+        order, prefix = self.order, f"{namespace}/" if namespace else ""
+        start = bisect_left(order, prefix)
         if after is not None:
-            start = max(start, bisect_right(order, after))
-        for place in islice(order, start, None):
-            if namespace and place[0] != namespace:
+            start = max(start, bisect_right(order, "/".join(after)))
+        for text in islice(order, start, None):
+            if not text.startswith(prefix):
                 return
-            yield place
+            namespace, _, name = text.partition("/")
+            yield namespace, name
 
 
 class Store:
@@ -147,7 +149,7 @@ class Store:
     def select(
         self, resource: str, namespace: str = "", after: tuple[str, str] | None = None
     ) -> Iterator[Stored]:
-        """Yield the objects of a resource ("" for all namespaces) in order of namespace, name."""
+        """Yield the objects of a resource ("" for all namespaces) in order of `namespace/name`."""
         collection = self._of(resource)
         for place in collection.places(namespace, after):
             yield collection.objects[place]
@@ -173,9 +175,9 @@ class Store:
             before.setdefault(change.key[1:], change.old)
         places = dict.fromkeys(collection.places(namespace, after))
         for place in before:
-            if (not namespace or place[0] == namespace) and (after is None or place > after):
+            if namespace in {"", place[0]} and (after is None or "/".join(place) > "/".join(after)):
                 places[place] = None
-        for place in sorted(places):
+        for place in sorted(places, key="/".join):
             stored = before[place] if place in before else collection.objects[place]
             if stored is not None:
                 yield stored
