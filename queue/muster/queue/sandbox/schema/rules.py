@@ -8,7 +8,7 @@ other rule that is broken is let pass where nothing has changed. What rules may 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from muster.queue.client.refusal import (
@@ -33,6 +33,7 @@ from muster.queue.sandbox.schema.expressions import (
 )
 from muster.queue.sandbox.schema.faults import NO_FIELD
 from muster.queue.sandbox.schema.node import MISSING, Raw, Schema
+from muster.queue.sandbox.schema.projection import projection
 
 KEYWORD: Final = "x-kubernetes-validations"
 _COMPILED: Final = "rules"
@@ -69,6 +70,8 @@ class _Node(NamedTuple):
     fields: Mapping[str, _Node]
     rest: _Node | None
     items: _Node | None
+    see: Callable[[Any], Any] | None
+    """What makes of a value what its rules see."""
 
 
 class Checkers:
@@ -140,7 +143,15 @@ def _compile(schema: Schema, checkers: Checkers) -> _Node | None:
     items = None if schema.items is None else _compile(schema.items, checkers)
     if not (rules or fields or rest or items):
         return None
-    return _Node(schema, rules, fields, rest, items)
+    return _Node(schema, rules, fields, rest, items, _view(schema, rules))
+
+
+def _view(schema: Schema, rules: Sequence[Rule]) -> Callable[[Any], Any] | None:
+    texts = [f"{rule.raw['rule']} {rule.raw.get('messageExpression') or ''}" for rule in rules]
+    project, convert = projection(texts), converter(schema)
+    if project is None or convert is None:
+        return project or convert
+    return lambda value: convert(project(value))
 
 
 _Pair = tuple[Any, Any]
@@ -182,10 +193,9 @@ def _ask(
 ) -> None:
     value, old = pair
     had_value = old is not MISSING and old is not None
-    convert = converter(node.schema)
-    if convert is not None:
-        value = convert(value)
-        old = convert(old) if had_value else old
+    if node.see is not None:
+        value = node.see(value)
+        old = node.see(old) if had_value else old
     variables = bound_to(value, old if had_value else None)
     for rule in node.rules:
         if rule.is_transition and not had_value and not rule.raw.get("optionalOldSelf"):
