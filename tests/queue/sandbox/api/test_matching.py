@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from muster.queue.client.kinds import NAMESPACE, NODE
+from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.kinds.resource import Object
 from tests.queue.sandbox.api.hooks import (
     CONFIG_MAPS,
@@ -174,3 +175,58 @@ def test_webhooks_are_active_while_one_is_configured() -> None:
     world.add("Mutating", "hook", deny)
 
     assert world.webhooks.active
+
+
+# -- conditions --------------------------------------------------------------------------------
+
+
+def conditions(*expressions: str) -> list[Object]:
+    return [{"name": f"c{i}", "expression": text} for i, text in enumerate(expressions)]
+
+
+MET = [
+    (["true"], True),
+    (["true", "false"], False),
+    (["request.operation == 'CREATE' && oldObject == null"], True),
+    (["request.userInfo.username == 'ann' && 'admins' in request.userInfo.groups"], True),
+    (["object.metadata.name == 'y'"], False),
+    (["object.kind == 'ConfigMap' && !request.dryRun"], True),
+    (["has(object.data)"], False),
+    (["object.nothing == 1", "false"], False),
+]
+
+
+@pytest.mark.parametrize("expressions, asked", MET)
+def test_all_conditions_must_be_met(expressions: list[str], asked: bool) -> None:
+    world = World()
+    world.add("Validating", "hook", allow, matchConditions=conditions(*expressions))
+
+    world.validate(a_request())
+
+    assert bool(world.asked) is asked
+
+
+def test_a_condition_that_has_no_value_is_a_failure() -> None:
+    world = World()
+    world.add("Mutating", "hook", allow, matchConditions=conditions("object.a == 1", "object.b"))
+
+    with pytest.raises(Refusal) as refused:
+        world.mutate(a_request())
+
+    assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
+    assert refused.value.message == (
+        'configmaps "x" is forbidden: '
+        "[expression 'object.a == 1' resulted in error: no such key: a, "
+        "expression 'object.b' resulted in error: no such key: b]"
+    )
+    assert world.asked == []
+
+
+def test_a_condition_that_has_no_value_may_be_ignored() -> None:
+    world = World()
+    unclear = conditions("object.a == 1")
+    world.add("Mutating", "hook", deny, matchConditions=unclear, failurePolicy="Ignore")
+
+    world.mutate(a_request())
+
+    assert world.asked == []

@@ -267,6 +267,24 @@ def test_rules_are_not_asked_about_what_they_do_not_expect() -> None:
     assert "some validation rules were not checked" in told.message
 
 
+def test_rules_are_asked_last() -> None:
+    rule = {"rule": "self.count > 0", "message": "there must be some"}
+    growing = {"rule": "self >= oldSelf", "message": "never fewer"}
+    rules = {
+        f"{SPEC}.x-kubernetes-validations": [rule],
+        f"{SPEC}.properties.count.x-kubernetes-validations": [growing],
+    }
+    strategy = widgets({**rules, **STATUS}).strategy
+    none, two, three = (a_widget({"spec.count": count}) for count in (0, 2, 3))
+
+    (broken,) = strategy.validate_create(none)
+    assert str(broken) == "spec: Invalid value: there must be some"
+    assert strategy.validate_update(three, two, "") == []
+    (fewer,) = strategy.validate_update(two, three, "")
+    assert str(fewer) == "spec.count: Invalid value: 2: never fewer"
+    assert strategy.validate_update(changed(two, {"status.phase": "x"}), two, "status") == []
+
+
 EMBEDDED: list[tuple[Any, list[str]]] = [
     ({"apiVersion": "v1", "kind": "Pod"}, []),
     ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "ns"}}, []),

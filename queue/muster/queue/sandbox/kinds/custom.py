@@ -242,8 +242,13 @@ class CustomStrategy(Strategy):
         twice = duplicates(self._schema, obj)
         if twice and (old is None or not duplicates(self._schema, old)):
             errors += twice
-        if self._has_rules and any(error.reason in _BLOCKING for error in errors):
-            errors.append(_UNCHECKED)
+        if self._has_rules:
+            if any(error.reason in _BLOCKING for error in errors):
+                return [*errors, _UNCHECKED]
+            # Loaded where it is needed: it takes longer than all the rest.
+            from muster.queue.sandbox.schema.rules import broken_rules  # noqa: PLC0415
+
+            errors += broken_rules(self._schema, obj, MISSING if old is None else old)
         return errors
 
     def _schema_errors(self, obj: Shared, old: Shared | None, subresource: str) -> list[FieldError]:

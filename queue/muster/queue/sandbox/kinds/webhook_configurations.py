@@ -192,6 +192,8 @@ def _conditions_errors(place: str, conditions: Sequence[Shared]) -> Iterator[Fie
         at, name = f"{place}[{index}]", condition["name"]
         if not condition["expression"].strip():
             yield required(f"{at}.expression")
+        elif fault := _condition_fault(condition["expression"]):
+            yield invalid_value(f"{at}.expression", condition["expression"], fault)
         if not name:
             yield required(f"{at}.name")
             continue
@@ -200,3 +202,10 @@ def _conditions_errors(place: str, conditions: Sequence[Shared]) -> Iterator[Fie
         if name in names:
             yield duplicate(f"{at}.name", name)
         names[name] = None
+
+
+def _condition_fault(text: str) -> str:
+    # Loaded where it is needed: it takes longer than all the rest.
+    from muster.queue.sandbox.kinds.match_conditions import condition_fault  # noqa: PLC0415
+
+    return condition_fault(text)
