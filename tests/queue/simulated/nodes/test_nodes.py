@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from muster.queue.client.kinds import LEASE, NODE, POD
 from muster.queue.client.protocol import Selection
+from muster.queue.client.refusal import Refusal
 from muster.queue.simulated.cluster_file import plain_cluster
 from muster.queue.simulated.events import CORE_EVENT
+from muster.queue.simulated.nodes.cluster import simulated_nodes
 from muster.queue.simulated.nodes.marks import FAILED
 from muster.queue.simulated.nodes.node_objects import LEASE_NAMESPACE
 from muster.queue.simulated.nodes.operations import NotSimulatedError, drain, fail, heal
@@ -297,3 +301,68 @@ def test_two_runs_are_the_same() -> None:
         return seen
 
     assert told() == told()
+
+
+def test_a_healed_node_renews_its_lease_at_once() -> None:
+    async def story(world: World) -> None:
+        await world.sleep_until(12)
+        await fail(world.client, "node-0")
+        await world.sleep_until(44)
+        lease = await world.client.get(LEASE, "node-0", LEASE_NAMESPACE)
+        assert lease["spec"]["renewTime"] == "2026-01-01T00:00:10.000000Z"
+        await heal(world.client, "node-0")
+        await world.sleep_until(45)
+        lease = await world.client.get(LEASE, "node-0", LEASE_NAMESPACE)
+        assert lease["spec"]["renewTime"] == "2026-01-01T00:00:44.000000Z"
+
+    run(story, plain_cluster(1))
+
+
+# --- Starting anew -------------------------------------------------------------------------------
+
+
+def test_pods_go_on_when_the_simulation_starts_anew() -> None:
+    async def story(world: World) -> None:
+        specs = [replace(spec, name=f"late-{spec.name}") for spec in plain_cluster(2)]
+        async with simulated_nodes(world.client, world.clock, specs, seed=5):
+            await world.create_pod("a", {"duration": "60s"}, nodeName="late-node-0")
+            await world.create_pod("b", {"duration": "20s"}, nodeName="late-node-0")
+            await world.create_pod("c", FOREVER, nodeName="late-node-1")
+            await world.sleep_until(10)
+        await world.client.delete(POD, "c", NAMESPACE_NAME)
+        await world.sleep_until(40)
+        assert [pod["status"]["phase"] for pod in await world.pods()] == ["Running"] * 3
+        addresses = [pod["status"]["podIP"] for pod in await world.pods()]
+
+        async with simulated_nodes(world.client, world.clock, specs, seed=5):
+            await world.create_pod("d", FOREVER, nodeName="late-node-1")
+            await world.sleep_until(41)
+            a, b, c, d = [await world.pod(name) for name in "abcd"]
+            assert a is not None
+            assert b is not None
+            assert d is not None
+            assert (a["status"]["phase"], b["status"]["phase"]) == ("Running", "Succeeded")
+            assert c is None
+            assert [a["status"]["podIP"], b["status"]["podIP"]] == addresses[:2]
+            assert d["status"]["podIP"] not in addresses
+            await world.sleep_until(62)
+            a = await world.pod("a")
+            assert a is not None
+            assert a["status"]["phase"] == "Succeeded"
+
+    run(story, plain_cluster(1))
+
+
+def test_a_real_node_of_the_same_name_is_left_alone() -> None:
+    async def story(world: World) -> None:
+        real = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "real-0"}}
+        before = await world.client.create(NODE, real)
+        specs = [replace(spec, name="real-0") for spec in plain_cluster(1)]
+        simulation = simulated_nodes(world.client, world.clock, specs, seed=5)
+        with pytest.raises(Refusal, match="already exists"):
+            await simulation.__aenter__()
+        assert (await world.node("real-0"))["metadata"].get("labels") == before["metadata"].get(
+            "labels"
+        )
+
+    run(story, plain_cluster(1))

@@ -9,7 +9,7 @@ from muster.queue.client.kinds import NODE, POD
 from muster.queue.client.protocol import Client, Manifest, Selection
 from muster.queue.client.refusal import Refusal
 from muster.queue.clock import Clock
-from muster.queue.simulated.nodes.marks import FAILED, SIMULATED
+from muster.queue.simulated.nodes.marks import FAILED, SIMULATED, is_simulated
 
 _NOT_FOUND: Final = 404
 _TOO_MANY: Final = 429
@@ -58,8 +58,7 @@ async def drain(client: Client, clock: Clock, name: str) -> list[Key]:
 
 
 async def _require_simulated(client: Client, name: str) -> None:
-    node = await client.get(NODE, name)
-    if SIMULATED not in (node["metadata"].get("labels") or {}):
+    if not is_simulated(await client.get(NODE, name)):
         raise NotSimulatedError(
             f"node {name} is not simulated: it lacks the label {SIMULATED}, so nothing was done"
         )

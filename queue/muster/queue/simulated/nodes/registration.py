@@ -18,7 +18,7 @@ from muster.queue.client.refusal import Refusal
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.cluster_file import NodeSpec
-from muster.queue.simulated.nodes.marks import is_failed
+from muster.queue.simulated.nodes.marks import is_failed, is_simulated
 from muster.queue.simulated.nodes.node_objects import (
     LEASE_NAMESPACE,
     is_healthy,
@@ -73,7 +73,7 @@ class Registration:
         try:
             node = await self._client.create(NODE, node_object(spec, self._clock.now_us()))
         except Refusal as refusal:
-            if refusal.reason != "AlreadyExists":
+            if refusal.reason != "AlreadyExists" or not await self._is_ours(spec.name):
                 raise
             labels = {"metadata": {"labels": node_labels(spec)}}
             node = await self._client.merge_patch(NODE, spec.name, labels)
@@ -81,11 +81,16 @@ class Registration:
             await self._report(spec, node)
         self._registered.add(spec.name)
 
+    async def _is_ours(self, name: str) -> bool:
+        """Whether a node that is there already was simulated before; a real one is left alone."""
+        return is_simulated(await self._client.get(NODE, name))
+
     def _heed(self, change: Change) -> None:
         """Have a node that was healed, or spoken ill of, report at once."""
         if change.new is None or change.key.name not in self._registered:
             return
-        if not is_failed(change.new) and not is_healthy(change.new):
+        was_failed = change.old is not None and is_failed(change.old)
+        if not is_failed(change.new) and (was_failed or not is_healthy(change.new)):
             self._queue.add(change.key.name)
 
     async def _renew(self, name: str) -> None:
