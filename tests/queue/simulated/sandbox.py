@@ -14,11 +14,10 @@ from muster.queue.client.protocol import Client, Selection
 from muster.queue.client.refusal import Refusal
 from muster.queue.clock import Clock, LoopClock, VirtualLoop
 from muster.queue.sandbox.api.server import ApiServer
+from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.local import LocalClient
 from muster.queue.simulated.cluster_file import NodeSpec
-from muster.queue.simulated.control_plane import simulated_control_plane
 from muster.queue.simulated.events import CORE_EVENT
-from muster.queue.simulated.nodes.cluster import simulated_nodes
 
 Manifest = dict[str, Any]
 T = TypeVar("T")
@@ -125,9 +124,6 @@ def run(
             stack.push_async_callback(server.close)
             await server.start()
 
-            async def kinds() -> list[Kind]:
-                return [resource.kind for resource in server.catalogue.stored()]
-
             serving = asyncio.create_task(server.run())
             stack.callback(serving.cancel)
             client = LocalClient(server, "tests")
@@ -137,16 +133,8 @@ def run(
                 "metadata": {"name": NAMESPACE_NAME},
             }
             await client.create(NAMESPACE, namespace)
-            await stack.enter_async_context(
-                simulated_control_plane(
-                    lambda manager: LocalClient(server, manager), clock, kinds, seed=seed
-                )
-            )
-            specs = list(nodes)
-            if specs:
-                await stack.enter_async_context(
-                    simulated_nodes(LocalClient(server, "kubelet"), clock, specs, seed=seed)
-                )
+            cluster = simulated_cluster(server, clock, list(nodes), seed=seed)
+            await stack.enter_async_context(cluster)
             return await story(Sandbox(client, clock, server))
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
