@@ -13,7 +13,8 @@ from muster.queue.sandbox.api.attributes import Attributes, User
 from muster.queue.sandbox.api.https import Caller
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.kinds.resource import Object, Resource, Shared, Strategy
-from muster.queue.sandbox.schema.node import ANYTHING
+from muster.queue.sandbox.kinds.schemas import object_meta
+from muster.queue.sandbox.schema.node import compile_definition
 
 T = TypeVar("T")
 Answer = Callable[[Shared], Mapping[str, Any]]
@@ -21,6 +22,9 @@ Answer = Callable[[Shared], Mapping[str, Any]]
 
 CALLER = User("ann", ("admins",))
 WIDGET = Kind("example.com", "v1", "Widget", "widgets", namespaced=True)
+_FREE = compile_definition(
+    {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, object_meta()
+)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -30,7 +34,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def resource(kind: Kind) -> Resource:
-    return Resource(kind=kind, singular=kind.kind.lower(), schema=ANYTHING, strategy=Strategy())
+    return Resource(kind=kind, singular=kind.kind.lower(), schema=_FREE, strategy=Strategy())
 
 
 CONFIG_MAPS = resource(CONFIG_MAP)

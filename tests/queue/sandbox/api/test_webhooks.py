@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from muster.queue.client.kinds import CONFIG_MAP
 from muster.queue.client.refusal import Refusal
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.custom import custom_resources
+from muster.queue.sandbox.kinds.resource import Object, Resource, Shared, Strategy
+from muster.queue.sandbox.kinds.schemas import schema
 from tests.queue.sandbox.api.hooks import (
     WIDGETS,
     Answer,
@@ -20,6 +23,7 @@ from tests.queue.sandbox.api.hooks import (
     patch,
     setting,
 )
+from tests.queue.sandbox.kinds.definitions import SPEC, a_definition
 
 BOTH = pytest.mark.parametrize("kind", ["Mutating", "Validating"])
 
@@ -108,7 +112,7 @@ def test_a_webhook_denies(status: dict[str, Any], told: tuple[int, str, str], ki
     denied = refusal(world, kind)
 
     code, reason, message = told
-    assert (denied.code, denied.reason) == (code, reason)
+    assert (denied.code, denied.reason, denied.details) == (code, reason, None)
     assert denied.message == f'admission webhook "hook" denied the request{message}'
     assert denied.warnings == ("w",)
 
@@ -377,6 +381,36 @@ def test_a_patch_that_does_not_apply_refuses(operation: Object, told: str) -> No
 
     assert (refused.code, refused.reason) == (500, "InternalError")
     assert refused.message == f"Internal error occurred: {told}"
+
+
+def test_what_a_patch_leaves_is_pruned_and_filled() -> None:
+    definition = a_definition({f"{SPEC}.properties.count.default": 3})
+    (resource,) = custom_resources(definition)
+    world = World()
+    world.add("Mutating", "hook", setting("/spec", {"color": "red", "unknown": 1}))
+
+    changed, _ = world.mutate(a_request(resource))
+
+    assert changed["spec"] == {"color": "red", "count": 3}
+
+
+def test_a_patch_must_leave_an_object_of_the_kind() -> None:
+    resource = Resource(
+        kind=CONFIG_MAP,
+        singular="configmap",
+        schema=schema("io.k8s.api.core.v1.ConfigMap"),
+        strategy=Strategy(),
+    )
+    world = World()
+    world.add("Mutating", "hook", setting("/data", {"a": 1}), failurePolicy="Ignore")
+
+    refused = refusal(world, "Mutating", of=resource)
+
+    assert refused.code == 500
+    assert refused.message == (
+        "Internal error occurred: json: cannot unmarshal number into Go struct field "
+        "ConfigMap.data of type string"
+    )
 
 
 def test_there_is_nothing_to_patch_at_a_deletion() -> None:

@@ -161,5 +161,5 @@ def denial(webhook: str, answer: Verdict) -> Refusal:
         told = f"{denied}: {message or reason}"
     else:
         told = f"{denied} without explanation"
-    details = result.get("details") or {}
+    details = result.get("details")
     return Refusal(max(code, _ERROR_CODE_MIN), reason, told, details, answer.warnings)

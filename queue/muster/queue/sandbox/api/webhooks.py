@@ -30,10 +30,14 @@ from muster.queue.sandbox.api.reviews import (
 )
 from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
 from muster.queue.sandbox.patches.json_patch import json_patch
+from muster.queue.sandbox.schema.decoding import DecodingError
 from muster.queue.sandbox.schema.defaulting import copied
+from muster.queue.sandbox.schema.pruning import prune
 
 MUTATING: Final = "MutatingWebhookConfiguration"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
+_WHOLE: Final = ("", "status")
+"""Sub-resources at which the object itself is written, and not something like a Binding."""
 _EXEMPT_GROUP: Final = "admissionregistration.k8s.io"
 
 _Candidates = tuple[tuple[Hook, Resource], ...]
@@ -98,7 +102,7 @@ class Webhooks:
 
     async def _view(self, request: Attributes, resource: Resource) -> Attributes:
         """Return a request as a webhook wants it that knows another version."""
-        if resource is request.resource or request.subresource not in {"", "status"}:
+        if resource is request.resource or request.subresource not in _WHOLE:
             return request
         return Attributes(
             resource=resource,
@@ -123,7 +127,8 @@ class Webhooks:
     # -- changes ---------------------------------------------------------------------------------
 
     async def mutate(self, request: Attributes) -> tuple[Object, list[str]]:
-        """Return what webhooks make of the object to be stored, and their warnings.
+        """
+        Return what webhooks make of the object to be stored, pruned and filled, and their warnings.
 
         The object itself is returned unless it changes. Raises Refusal.
         """
@@ -180,7 +185,7 @@ class Webhooks:
             raise internal_error(patch_fault(view.object, answer.patch)) from None
         if patched == view.object:
             return None
-        view.resource.strategy.default(patched)
+        _settle(view, patched)
         return patched
 
     # -- refusals --------------------------------------------------------------------------------
@@ -223,3 +228,14 @@ class Webhooks:
         if hook.may_fail:
             return None
         raise internal_error(f'failed calling webhook "{hook.name}": {why}')
+
+
+def _settle(view: Attributes, obj: Object) -> None:
+    """Make an object that a patch has left one of its kind; raises Refusal."""
+    if view.subresource not in _WHOLE:
+        return
+    try:
+        prune(view.resource.schema, obj)
+    except DecodingError as error:
+        raise internal_error(str(error)) from None
+    view.resource.strategy.default(obj)

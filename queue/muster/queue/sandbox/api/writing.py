@@ -354,9 +354,6 @@ class Writer:
             return obj
         changed, warnings = await self._webhooks.mutate(attributes)
         course.warnings += warnings
-        if changed is not obj:
-            prune(course.resource.schema, changed)
-            course.resource.strategy.default(changed)
         return changed
 
     async def _validate(self, course: _Course, attributes: Attributes, obj: Object) -> None:
