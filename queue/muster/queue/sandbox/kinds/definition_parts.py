@@ -78,6 +78,7 @@ def schema_errors(version: Shared, status: bool, path: str) -> Iterator[FieldErr
         yield from _status_root_errors(schema, path)
     if schema.get("nullable"):
         yield forbidden_field(f"{path}.nullable", "nullable cannot be true at the root")
+    # Loaded where it is needed: it takes longer than all the rest.
     from muster.queue.sandbox.schema.structural import structural_errors  # noqa: PLC0415
 
     yield from structural_errors(schema, path)
