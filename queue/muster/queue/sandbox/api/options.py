@@ -39,7 +39,6 @@ class WriteOptions:
     force: bool = False
     faults: tuple[str, ...] = ()
     """What is wrong with the body although it can be read, such as fields given twice."""
-    kind: str = "CreateOptions"
 
     def with_faults(self, faults: Sequence[str]) -> WriteOptions:
         """Return these for a body with such faults."""
@@ -98,7 +97,6 @@ def write_options(
         dry_run=bool(dry_run),
         field_validation=validation,
         force=force,
-        kind=kind,
     )
 
 
