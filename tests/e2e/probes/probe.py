@@ -40,8 +40,8 @@ class Probe:
         self._of_the_cluster: list[Manifest] = []
 
     def a_name(self, stem: str = "p") -> str:
-        """Return a name that nobody else has, in any namespace or run."""
-        return f"{stem}-{self.namespace.rpartition('-')[2]}-{next(_numbers)}"
+        """Return a name that nobody else has, in any namespace or run; later ones sort later."""
+        return f"{stem}-{self.namespace.rpartition('-')[2]}-{next(_numbers):05}"
 
     def a(
         self, kind: str, api_version: str, changes: Manifest | None = None, /, **content: Any

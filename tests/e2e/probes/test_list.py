@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.api import Answer, Api, collection
 from tests.e2e.probes.gadgets import GADGET
 from tests.e2e.probes.probe import Probe, causes
-from tests.queue.api.manifests import Manifest, a_manifest
+from tests.queue.api.manifests import Manifest, a_manifest, changed
 
 pytestmark = pytest.mark.usefixtures("gadgets")
 
@@ -77,6 +77,34 @@ def test_custom_resources_do(probe: Probe) -> None:
 
     assert (body["kind"], body["apiVersion"]) == ("GadgetList", made["apiVersion"])
     assert body["items"] == [made]
+
+
+def test_names_are_in_the_order_of_their_bytes(probe: Probe) -> None:
+    label = probe.a_name("a")
+    suffixes = ["", "-b", ".b", "0"]
+    every = probe.a("ConfigMap", "v1", {"metadata.labels": {"order": label}})
+    for suffix in reversed(suffixes):
+        probe.create(changed(every, {"metadata.name": label + suffix}))
+
+    answer = probe.api.listing(every, labelSelector=f"order={label}")
+
+    assert names(answer) == [label + suffix for suffix in suffixes]
+
+
+def test_a_namespace_ends_before_the_name_in_that_order(probe: Probe) -> None:
+    """So that "a-b/x" comes before "a/x", as a hyphen does before a slash."""
+    plain = probe.a("Namespace", "v1")
+    longer = changed(plain, {"metadata.name": f"{plain['metadata']['name']}-b"})
+    label = plain["metadata"]["name"]
+    for namespace in (plain, longer):
+        metadata = {"name": "x", "labels": {"order": label}}
+        metadata["namespace"] = probe.create(namespace)["metadata"]["name"]
+        probe.create(a_manifest("Lease", "coordination.k8s.io/v1", metadata=metadata))
+
+    path = "/apis/coordination.k8s.io/v1/leases"
+    items = probe.api.request("GET", path, labelSelector=f"order={label}").expect(200)["items"]
+
+    assert [item["metadata"]["namespace"] for item in items] == [f"{label}-b", label]
 
 
 def test_a_list_over_all_namespaces(leases: list[Manifest], api: Api) -> None:
