@@ -23,6 +23,7 @@ from muster.queue.simulated.control_plane import CONTROLLER_MANAGER, simulated_c
 from muster.queue.simulated.events import Recorder
 from muster.queue.simulated.nodes.cluster import POD_DURATION_US, simulated_nodes
 from muster.queue.simulated.nodes.node_lifecycle import NodeLifecycle
+from muster.queue.simulated.nodes.pod_collection import PodCollection
 from muster.queue.simulated.nodes.taint_eviction import TaintEviction
 
 
@@ -57,7 +58,7 @@ async def simulated_cluster(
 
 @asynccontextmanager
 async def _node_controllers(client: Client, clock: Clock, seed: int) -> AsyncIterator[None]:
-    """Doubt nodes that are not heard of, and evict what may not stay on them."""
+    """Doubt nodes that are not heard of, evict what may not stay, remove what has no node."""
     rng = Random(seed)  # noqa: S311 - chance, not a secret
     nodes, leases, pods = (Informer(client, kind, clock, rng) for kind in (NODE, LEASE, POD))
     recorder = Recorder(client, clock, "node-controller")
@@ -68,6 +69,7 @@ async def _node_controllers(client: Client, clock: Clock, seed: int) -> AsyncIte
         recorder,
         NodeLifecycle(client, clock, rng, nodes=nodes, leases=leases, pods=pods),
         TaintEviction(client, clock, rng, nodes=nodes, pods=pods, recorder=recorder),
+        PodCollection(client, clock, rng, nodes=nodes, pods=pods),
     )
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(part.run()) for part in parts]

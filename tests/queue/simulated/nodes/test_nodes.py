@@ -283,6 +283,30 @@ def test_a_removed_node_stays_away() -> None:
     run(story, plain_cluster(2))
 
 
+def test_pods_of_a_removed_node_are_removed_after_a_while() -> None:
+    async def story(world: World) -> None:
+        await world.create_pod("runs", {**FOREVER, "termination": "1h"}, nodeName="node-0")
+        await world.create_pod("has-run", nodeName="node-0")
+        await world.create_pod("elsewhere", FOREVER, nodeName="node-1")
+        kept = {"metadata": {"finalizers": ["example.com/look"]}}
+        await world.client.merge_patch(POD, "runs", kept, NAMESPACE_NAME)
+        await world.sleep_until(20)
+        await world.client.delete(NODE, "node-0")
+        await world.sleep_until(55)
+        assert len(await world.pods()) == 3
+        await world.sleep_until(65)
+        runs, elsewhere = await world.pod("runs"), await world.pod("elsewhere")
+        assert runs is not None
+        assert runs["metadata"]["deletionGracePeriodSeconds"] == 0
+        assert runs["status"]["phase"] == "Failed"
+        assert conditions(runs)["DisruptionTarget"] == "True"
+        assert await world.pod("has-run") is None
+        assert elsewhere is not None
+        assert "deletionTimestamp" not in elsewhere["metadata"]
+
+    run(story, plain_cluster(2))
+
+
 def test_two_runs_are_the_same() -> None:
     def told() -> list[object]:
         seen: list[object] = []

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from muster.admission.eligibility import tolerates
 from muster.admission.objects import Taint, Toleration
-from muster.queue.api.timestamps import format_second
 from muster.queue.client.informer import Change, Informer, Key, key_of
 from muster.queue.client.kinds import POD
 from muster.queue.client.protocol import Client, Manifest
@@ -20,6 +19,7 @@ from muster.queue.client.refusal import Refusal
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.events import Recorder, Subject
+from muster.queue.simulated.nodes.disruption import disrupted
 from muster.queue.simulated.nodes.pods_by_node import PodsByNode, node_of
 
 FOREVER_US: Final = 2**62
@@ -91,9 +91,10 @@ class TaintEviction:
 
     async def _evict(self, key: Key, pod: Manifest, now_us: int) -> None:
         metadata = pod["metadata"]
+        message = "Taint manager: deleting due to NoExecute taint"
         patch = {
             "metadata": {"resourceVersion": metadata["resourceVersion"]},
-            "status": {"conditions": _disrupted(pod, now_us)},
+            "status": {"conditions": disrupted(pod, "DeletionByTaintManager", message, now_us)},
         }
         options = {
             "apiVersion": "v1",
@@ -142,21 +143,3 @@ def _toleration(manifest: Manifest) -> Toleration:
 def _taints(node: Manifest | None) -> list[dict[str, Any]]:
     taints = [] if node is None else node["spec"].get("taints") or []
     return [each for each in taints if each["effect"] == "NoExecute"]
-
-
-def _disrupted(pod: Manifest, now_us: int) -> list[dict[str, Any]]:
-    others = [
-        each
-        for each in pod.get("status", {}).get("conditions") or ()
-        if each["type"] != "DisruptionTarget"
-    ]
-    disrupted = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "lastTransitionTime": format_second(now_us),
-        "reason": "DeletionByTaintManager",
-        "message": "Taint manager: deleting due to NoExecute taint",
-    }
-    if "generation" in pod["metadata"]:
-        disrupted["observedGeneration"] = pod["metadata"]["generation"]
-    return [*others, disrupted]

@@ -1,0 +1,103 @@
+"""
+The controller that removes pods whose node no longer exists, for nobody else would end them.
+
+For the sandbox: a real control plane has its own.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final
+
+from muster.queue.client.informer import Change, Informer, Key, key_of
+from muster.queue.client.kinds import POD
+from muster.queue.client.protocol import Client, Manifest
+from muster.queue.client.refusal import Refusal
+from muster.queue.client.work import WorkQueue
+from muster.queue.clock import Clock
+from muster.queue.simulated.nodes.disruption import disrupted
+from muster.queue.simulated.nodes.pod_status import TERMINAL
+from muster.queue.simulated.nodes.pods_by_node import PodsByNode, node_of
+
+QUARANTINE_S: Final = 40.0
+"""How long a node must be away, as the controller manager has it: it may be registered anew."""
+
+_WORKERS: Final = 4
+_US: Final = 1_000_000
+_NOT_FOUND: Final = 404
+
+
+class PodCollection:
+    """Removes orphaned pods; the informers mirror all Nodes and Pods."""
+
+    def __init__(
+        self, client: Client, clock: Clock, rng: Random, *, nodes: Informer, pods: Informer
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._nodes = nodes
+        self._pods = pods
+        self._queue: WorkQueue[Key] = WorkQueue(clock, rng)
+        self._by_node = PodsByNode(pods)
+        self._away_us: dict[str, int] = {}
+        """Since when nodes are away that pods are bound to."""
+        nodes.listen(self._heed_node)
+        pods.listen(self._heed_pod)
+
+    async def run(self) -> None:
+        """Remove orphans until cancelled."""
+        await self._nodes.synced.wait()  # or all pods would look like orphans
+        await self._queue.run(self._look_at, workers=_WORKERS)
+
+    def _heed_node(self, change: Change) -> None:
+        name = change.key.name
+        if change.new is not None:
+            self._away_us.pop(name, None)
+            return
+        for pod in self._by_node.on(name):
+            self._queue.add(key_of(pod))
+
+    def _heed_pod(self, change: Change) -> None:
+        if change.new is not None and self._is_away(node_of(change.new)):
+            self._queue.add(change.key)
+
+    def _is_away(self, node_name: str) -> bool:
+        return bool(node_name) and Key("", node_name) not in self._nodes.objects
+
+    async def _look_at(self, key: Key) -> None:
+        pod = self._pods.objects.get(key)
+        if pod is None or not self._is_away(node_of(pod)):
+            return
+        now_us = self._clock.now_us()
+        away_us = now_us - self._away_us.setdefault(node_of(pod), now_us)
+        if away_us < QUARANTINE_S * _US:
+            self._queue.add_after(key, QUARANTINE_S - away_us / _US)
+        else:
+            await self._remove(key, pod, now_us)
+
+    async def _remove(self, key: Key, pod: Manifest, now_us: int) -> None:
+        metadata, status = pod["metadata"], pod.get("status", {})
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "gracePeriodSeconds": 0,
+            "preconditions": {"uid": metadata["uid"]},
+        }
+        message = "PodGC: node no longer exists"
+        patch: dict[str, Any] = {
+            "metadata": {"resourceVersion": metadata["resourceVersion"]},
+            "status": {
+                "phase": "Failed",
+                "conditions": disrupted(pod, "DeletionByPodGC", message, now_us),
+            },
+        }
+        try:
+            if status.get("phase") not in TERMINAL:
+                await self._client.merge_patch(
+                    POD, key.name, patch, key.namespace, subresource="status"
+                )
+            if metadata.get("deletionGracePeriodSeconds") != 0:
+                await self._client.delete(POD, key.name, key.namespace, options=options)
+        except Refusal as refusal:
+            if refusal.code != _NOT_FOUND:
+                raise
