@@ -293,10 +293,9 @@ def too_many(field: str, count: int, limit: int) -> FieldError:
 
 def invalid(subject: Subject, errors: Iterable[FieldError]) -> Refusal:
     """Refuse an object for all its faults at once; `subject.kind` is its kind, not the plural."""
-    listed = list(dict.fromkeys(errors))
-    told = ", ".join(str(error) for error in listed)
-    if len(listed) != 1:
-        told = f"[{told}]"
+    listed = list(errors)
+    texts = list(dict.fromkeys(map(str, listed)))
+    told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     message = f'{subject.qualified} "{subject.name}" is invalid: {told}'
     causes = (error.cause for error in listed)
     return Refusal(_UNPROCESSABLE, "Invalid", message, subject.details(causes))

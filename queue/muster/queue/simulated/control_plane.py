@@ -15,6 +15,7 @@ from typing import Final
 
 from muster.queue.client.protocol import Client
 from muster.queue.clock import Clock
+from muster.queue.simulated.budgets import BudgetController
 from muster.queue.simulated.garbage import GarbageCollector, Kinds
 from muster.queue.simulated.jobs.controller import JobController
 from muster.queue.simulated.jobs.expiry import JobExpiry
@@ -42,6 +43,7 @@ async def simulated_control_plane(
         JobExpiry(client, clock, rng),
         GarbageCollector(client, clock, rng, kinds),
         NamespaceController(client, clock, rng, kinds),
+        BudgetController(client, clock, rng),
         SchedulerController(client_of(SCHEDULER), clock, rng),
     )
     async with asyncio.TaskGroup() as group:

@@ -24,7 +24,8 @@ class Catalogue:
         for resource in builtin:
             self._resources[_place(resource.kind)] = resource
             # The first version of a kind that is listed is the one that is stored.
-            self._storage.setdefault(resource.key, resource)
+            if not resource.answer:
+                self._storage.setdefault(resource.key, resource)
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self._resources.values())

@@ -95,7 +95,7 @@ class Deleter:
                 raise not_found(place.subject)
             if place.resource.key == NAMESPACES and place.name in _FOREVER:
                 raise forbidden(place.subject, "this namespace may not be deleted")
-            _check_preconditions(place, seen.value, asked.get("preconditions") or {})
+            check_preconditions(place, seen.value, asked.get("preconditions") or {})
             warnings = await self._validate(place, seen, asked, options, dry_run=dry_run)
             try:
                 return await self._delete(place, seen, asked, warnings, dry_run=dry_run)
@@ -196,7 +196,8 @@ class Deleter:
         return grace_s
 
 
-def _check_preconditions(place: Place, present: Shared, conditions: Shared) -> None:
+def check_preconditions(place: Place, present: Shared, conditions: Shared) -> None:
+    """See that an object is the one that a request means; raises Refusal 409."""
     metadata, subject = present["metadata"], place.resource.kind_subject(place.name)
     uid, revision = conditions.get("uid"), conditions.get("resourceVersion")
     if uid is not None and uid != metadata["uid"]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from muster.queue.client.refusal import bad_request
 from muster.queue.sandbox.kinds.names import label_key, label_value
@@ -167,22 +167,6 @@ class _LabelParser:
         for detail in label_value(value):
             raise ValueError(f'values[0]: Invalid value: "{value}": {detail}')
         return value
-
-
-def matches_labels(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Say whether labels fit a LabelSelector object; an empty one selects everything."""
-    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_fits(expression, labels) for expression in selector.get("matchExpressions") or ())
-
-
-_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
-
-
-def _fits(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    values = tuple(expression.get("values") or ())
-    return Requirement(expression["key"], _OPERATORS[expression["operator"]], values).holds(labels)
 
 
 # -- fields ------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from muster.queue.sandbox.api.versions import Convert, Versions
 from muster.queue.sandbox.api.watching import Watch, Watches, WatchOptions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.api.writing import NAMESPACES, Edit, Writer, Written
+from muster.queue.sandbox.kinds.access import access_resources
 from muster.queue.sandbox.kinds.builtin import builtin_resources
 from muster.queue.sandbox.kinds.classes import system_priority_classes
 from muster.queue.sandbox.kinds.events import EVENTS, convert_events
@@ -67,7 +68,7 @@ class ApiServer:
     def __init__(self, clock: Clock, chance: Random, journal: Journal | None = None) -> None:
         self.clock = clock
         self.store = Store(journal)
-        self.catalogue = Catalogue(builtin_resources())
+        self.catalogue = Catalogue((*builtin_resources(), *access_resources()))
         self.versions = Versions(self.catalogue)
         self.versions.convert_by(EVENTS, convert_events)
         self._chance = chance
@@ -106,6 +107,8 @@ class ApiServer:
 
     async def create(self, place: Place, body: Object, options: WriteOptions) -> Written:
         match place.subresource:
+            case "" if place.resource.answer:
+                return self.writer.answer(place, body, options)
             case "":
                 return await self.writer.create(place, body, options)
             case "binding":

@@ -16,9 +16,10 @@ from muster.queue.client.refusal import (
     required,
     too_many_requests,
 )
+from muster.queue.client.selectors import matches_labels
+from muster.queue.sandbox.api.deleting import check_preconditions
 from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.options import WriteOptions
-from muster.queue.sandbox.api.selectors import matches_labels
 from muster.queue.sandbox.api.writing import Edit, Written
 from muster.queue.sandbox.kinds.resource import Object, Path, Scale, Shared
 from muster.queue.sandbox.store.memory import Stored
@@ -26,6 +27,7 @@ from muster.queue.sandbox.store.memory import Stored
 if TYPE_CHECKING:
     from muster.queue.sandbox.api.server import ApiServer
 
+_DISRUPTION: Final = "DisruptionTarget"
 _BUDGETS: Final = "poddisruptionbudgets.policy"
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "binding": {"kind": "Binding", "apiVersion": "v1"},
@@ -174,8 +176,36 @@ async def evict(
         options = replace(options, dry_run=True)
     if not _is_no_loss(pod):
         await _spend_disruption(server, place, pod, options)
-    deleted = await server.delete(place._replace(subresource=""), asked, options)
+    pod_itself = place._replace(subresource="")
+    if not options.dry_run:
+        check_preconditions(pod_itself, pod, asked.get("preconditions") or {})
+        disrupted = Edit(_disrupted(server.writer.now()), trusted=True)
+        await server.writer.update(place._replace(subresource="status"), disrupted, options)
+    deleted = await server.delete(pod_itself, asked, options)
     return Written(deleted.stored, created=True, gone=deleted.gone)
+
+
+def _disrupted(now: str) -> Callable[[Object | None], Object]:
+    """Return the edit that says of a pod that it is to go."""
+
+    def make(pod: Object | None) -> Object:
+        assert pod is not None
+        status = pod.setdefault("status", {})
+        conditions = [
+            each for each in status.get("conditions") or () if each["type"] != _DISRUPTION
+        ]
+        target = {
+            "type": _DISRUPTION,
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+            "lastProbeTime": None,
+            "lastTransitionTime": now,
+        }
+        status["conditions"] = [*conditions, target]
+        return pod
+
+    return make
 
 
 def _is_no_loss(pod: Shared) -> bool:

@@ -121,13 +121,25 @@ class Writer:
     async def create(self, place: Place, body: Object, options: WriteOptions) -> Written:
         """Store a new object; raises Refusal."""
         course = _Course(place, options, self.now())
+        return await self._create(course, self._read(course, body), owned=False)
+
+    def answer(self, place: Place, body: Object, options: WriteOptions) -> Written:
+        """Answer an object that is a question, and store nothing; raises Refusal."""
+        course = _Course(place, options, self.now())
+        question = self._read(course, body)
+        assert place.resource.answer
+        answered = place.resource.answer(question, options.user.manifest())
+        return Written(_unstored(answered, 0), created=True, warnings=tuple(course.warnings))
+
+    def _read(self, course: _Course, body: Object) -> Object:
+        """Return the object in a body, without what its kind doesn't know."""
         try:
-            body = formed(place.resource, body)
+            body = formed(course.resource, body)
             self._clean(course, body)
         except DecodingError as error:
-            raise _undecodable(error, place.resource) from None
-        check_place(place, body)
-        return await self._create(course, body, owned=False)
+            raise _undecodable(error, course.resource) from None
+        check_place(course.place, body)
+        return body
 
     async def update(self, place: Place, edit: Edit, options: WriteOptions) -> Written:
         """Store what an edit makes of an object; raises Refusal."""
@@ -255,7 +267,8 @@ class Writer:
         new = await self._mutate(course, attributes)
         resource.strategy.prepare_update(new, before, place.subresource, course.now)
         _count_generation(resource, new, before)
-        errors = metadata_update_errors(new, before)
+        # Once for the kind and once for all kinds: the real one tells such faults twice.
+        errors = 2 * metadata_update_errors(new, before)
         errors += resource.strategy.validate_update(new, before, place.subresource)
         if errors:
             raise invalid(resource.kind_subject(place.name), errors)

@@ -49,6 +49,8 @@ _PARTS: Final = {
 
 def verbs(resource: Resource) -> list[str]:
     """Return what can be done with objects of a kind."""
+    if resource.answer:
+        return ["create"]
     if resource.kind.plural == "namespaces" and not resource.kind.group:
         return [verb for verb in _VERBS if verb != "deletecollection"]
     if resource.terminating:

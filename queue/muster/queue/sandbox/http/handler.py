@@ -153,6 +153,8 @@ class Handler:
         form = form_of(request.headers.get("Accept", ""))
         limit_s = integer(query, "timeoutSeconds") or _WATCH_S
         place = Place(target.resource, target.namespace, target.name, target.subresource)
+        if target.resource.answer and request.method != "POST":
+            raise method_not_allowed()
         match request.method:
             case "GET" if target.name:
                 return await self._get(place, query, form)

@@ -101,6 +101,10 @@ class Column:
     """More than 0: shown with `-o wide` only."""
 
 
+Answer = Callable[[Shared, Shared], Object]
+"""From an object and the `userInfo` of whoever sent it to the object with its answer."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """Where the numbers of a `scale` sub-resource are, by path in the object."""
@@ -140,6 +144,8 @@ class Resource:
     """It comes from a definition: no strategic merge patch, strict resourceVersions."""
     terminating: bool = False
     """Its definition is being deleted, so there are no new objects."""
+    answer: Answer | None = None
+    """What is done instead of storing an object, for kinds that are questions."""
     warning: str = ""
     """Of every request, for a deprecated version."""
     description: str = ""
