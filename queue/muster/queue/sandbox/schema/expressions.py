@@ -18,7 +18,7 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from muster.queue.sandbox.schema import functions
+from muster.queue.sandbox.schema import functions, patterns
 
 Type = cel.Type
 
@@ -114,8 +114,25 @@ class Checker:
         try:
             compiled = self._environment.compile(self.prefix + text + self.suffix)
         except RuntimeError as error:
-            raise ExpressionError(_located(str(error), text, len(self.prefix))) from error
+            told = _located(str(error), text, len(self.prefix))
+            hint = f"\n{_NOT_HERE}" if _UNSUPPORTED.search(text) else ""
+            raise ExpressionError(told + hint) from error
+        _check_patterns(text)
         return str(compiled.return_type().name()).lower()
+
+
+_PATTERN: Final = re.compile(r"""\.matches\(\s*(?P<text>'[^'\\]*'|"[^"\\]*")\s*\)""")
+
+
+def _check_patterns(text: str) -> None:
+    for call in _PATTERN.finditer(text):
+        try:
+            patterns.search(call["text"][1:-1])
+        except patterns.PatternError as error:
+            before = text[: call.start("text")]
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            told = f"ERROR: <input>:{line}:{column}: invalid matches argument"
+            raise ExpressionError(_located(told, text, 0)) from error
 
 
 def compile_typed(text: str, checker: Checker) -> Expression:
@@ -150,9 +167,23 @@ def uses_old_self(text: str) -> bool:
     return OLD_SELF in _NAMES.findall(text)
 
 
+_UNSUPPORTED: Final = re.compile(
+    r"\bformat\s*\.|\.\s*(?:sortBy|existsOne|transform\w+)\s*\(|"
+    r"\.\s*(?:all|exists)\s*\(\s*\w+\s*,\s*\w+\s*,"
+)
+_NOT_HERE: Final = (
+    "The sandbox has no `format`, no `sortBy`, `existsOne` and `transform…`, and no macros with "
+    "two variables; a real API server has them."
+)
+
+
 # -- words -------------------------------------------------------------------------------------
 
 _ERROR: Final = re.compile(r"ERROR: <input>:(?P<line>\d+):(?P<column>\d+): (?P<what>.*)")
+_SELECTION: Final = re.compile(
+    r"expression of type '(.*)' cannot be the operand of a select operation"
+)
+_CALL: Final = re.compile(r"found no matching overload for '(\w+)' applied to '\((.*)\)'")
 _OUR_TYPES: Final = re.compile(r"kubernetes\.object[0-9]+")
 
 
@@ -164,16 +195,31 @@ def _located(told: str, text: str, shift: int) -> str:
         line, column = int(match["line"]), int(match["column"])
         if line == 1:
             column -= shift
-        what = _reworded(match["what"])
+        what = _reworded(match["what"], lines[line - 1][: column - 1] if line <= len(lines) else "")
         dots = "." * (column - 1)
         source = lines[line - 1] if line <= len(lines) else ""
         errors.append(f"ERROR: <input>:{line}:{column}: {what}\n | {source}\n | {dots}^")
     return "\n".join(errors) or told.removeprefix("INVALID_ARGUMENT: ")
 
 
-def _reworded(what: str) -> str:
+def _reworded(what: str, before: str) -> str:
+    """Return an error in Kubernetes' words; `before` is the line up to where it is."""
     what = re.sub(r"^(undefined field '.*') not found in struct '.*'$", r"\1", what)
+    what = _SELECTION.sub(r"type '\1' does not support field selection", what)
+    if (call := _CALL.fullmatch(what)) is not None and before.endswith(f".{call[1]}"):
+        target, _, rest = _first_type(call[2])
+        what = f"found no matching overload for '{call[1]}' applied to '{target}.({rest})'"
     return _OUR_TYPES.sub("object", what).replace("null_type", "null")
+
+
+def _first_type(types: str) -> tuple[str, str, str]:
+    """Split off the first of some types, whose own commas are within brackets."""
+    depth = 0
+    for index, character in enumerate(types):
+        depth += (character == "(") - (character == ")")
+        if character == "," and not depth:
+            return types[:index], ",", types[index + 1 :].strip()
+    return types, "", ""
 
 
 _WORDS: Final = (

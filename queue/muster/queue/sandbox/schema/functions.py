@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -135,8 +135,8 @@ def _slice(values: Sequence[Any], start: int, end: int) -> list[Any]:
 
 
 def _find(text: str, pattern: str) -> str:
-    match = patterns.search(pattern)(text)
-    return str(match[0]) if isinstance(match, re.Match) else ""
+    match = next(patterns.matches(pattern, text), None)
+    return match[0] if match else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
@@ -447,6 +447,11 @@ def declarations() -> list[Any]:
                     is_member=is_member,
                 )
                 declared.setdefault(name, []).append(overload)
+    for operator in ("_<_", "_<=_", "_>_", "_>=_"):
+        declared[operator] = [
+            cel.Overload(f"kubernetes{operator}{number}", return_type=_BOOL, parameters=list(pair))
+            for number, pair in enumerate(permutations((_INT, _T.UINT, _DOUBLE), 2))
+        ]
     return [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()]
 
 

@@ -1,14 +1,18 @@
 """
 Regular expressions as definitions write them, which is in the syntax of RE2.
 
-Python's differ in little: `$` here is the very end of a text, and classes are those of ASCII.
+Most are the same in Python, which is faster, but for `$`, here the very end of a text, and classes
+of characters, which are those of ASCII. What has no equivalent is left to RE2 itself.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+
+from muster.queue.sandbox.schema import re2
 
 
 class PatternError(ValueError):
@@ -16,21 +20,37 @@ class PatternError(ValueError):
 
 
 def search(pattern: str) -> Callable[[str], object]:
-    """Return what finds a match of `pattern` in a text. Raises PatternError."""
-    return _compiled(pattern).search
+    """Return what tells whether `pattern` matches anywhere in a text. Raises PatternError."""
+    if (compiled := _compiled(pattern)) is None:
+        return lambda text: re2.matches(pattern, text)
+    return compiled.search
 
 
 def matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
     """Yield all matches of `pattern` in a text. Raises PatternError."""
-    return _compiled(pattern).finditer(text)
+    if (compiled := _compiled(pattern)) is None:
+        raise PatternError(f"where {pattern!r} matches can't be told here, only whether it does")
+    return compiled.finditer(text)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Return Python's equivalent, None where there is none."""
     try:
-        return re.compile(_translated(pattern), re.ASCII)
-    except re.error as error:
+        re2.matches(pattern, "")
+    except re2.RE2Error as error:
         raise PatternError(f"error parsing regexp: {error}") from error
+    if _WITHOUT_EQUIVALENT.search(pattern):
+        return None
+    try:
+        with warnings.catch_warnings(action="error"):
+            return re.compile(_translated(pattern), re.ASCII)
+    except (re.error, FutureWarning):
+        return None
+
+
+# Classes of Unicode, quotations, flags that RE2 alone has, groups named its way.
+_WITHOUT_EQUIVALENT = re.compile(r"\\[pPQECA0-9]|\(\?[^:P]|\(\?P[^<]|\[:\^")
 
 
 def _translated(pattern: str) -> str:

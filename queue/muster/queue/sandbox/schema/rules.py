@@ -86,6 +86,10 @@ class Checkers:
         }
         self._pool = declarations.pool() if self._types else None
 
+    def knows(self, schema: Schema) -> bool:
+        """Tell whether the values of a node have a type."""
+        return self._types.get(id(schema)) is not None
+
     def of(self, schema: Schema, raw: Raw) -> Checker:
         """Return what knows the types of a rule. Raises ExpressionError where there are none."""
         type_ = self._types.get(id(schema))
