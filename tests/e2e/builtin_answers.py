@@ -58,8 +58,10 @@ def told(code: int, body: Manifest) -> Told:
             " ".join((each.get("reason", ""), each.get("field", ""), _words(each["message"])))
             for each in details.get("causes") or ()
         ]
-        # What is in a mapping is refused in any order, and some of it twice.
-        listed = sorted(dict.fromkeys(causes)) or [_words(body["message"])]
+        # What is in a mapping is refused in any order; faults of metadata are told more than once.
+        of_metadata = dict.fromkeys(each for each in causes if " metadata." in each)
+        others = [each for each in causes if each not in of_metadata]
+        listed = sorted((*of_metadata, *others)) or [_words(body["message"])]
         about = {name: details[name] for name in ("group", "kind") if name in details}
         return {"code": code, "reason": body.get("reason", ""), **about, "told": listed}
     text = json.dumps(body, sort_keys=True)

@@ -139,12 +139,13 @@ def _finished_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
 
 def _running_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
     """Yield pods that end after their Job, and more pods ready than there are."""
-    terminating, ready = now.fields.get("terminating", 0), now.fields.get("ready", 0)
+    terminating, ready = now.fields.get("terminating", 0), now.fields.get("ready")
     turned = now.finished != before.finished or _changed(now, before, "terminating")
     if now.finished and terminating > 0 and turned:
         detail = "terminating>0 is invalid for finished job"
         yield invalid_value("status.terminating", terminating, detail)
-    if ready > now.fields.get("active", 0) and _changed(now, before, "ready", "active"):
+    more = ready is not None and ready > now.fields.get("active", 0)
+    if more and _changed(now, before, "ready", "active"):
         yield invalid_value("status.ready", ready, "cannot set more ready pods than active")
 
 

@@ -314,8 +314,11 @@ def _success_rule_errors(place: str, rule: Shared, completions: int) -> Iterator
 
 
 def job_update_errors(job: Shared, old: Shared) -> Iterator[FieldError]:
-    """Yield what of a Job may not have changed."""
+    """Yield what of a Job may not have changed, besides what is wrong with it anyway."""
     spec, before = job["spec"], old["spec"]
+    # The real one looks at the spec of a successor twice, and tells its faults as often.
+    yield from _spec_errors(spec)
+    yield from _selector_errors(spec)
     yield from _completions_errors(spec, before)
     yield from unchanged("spec.selector", spec.get("selector"), before.get("selector"))
     yield from _template_errors(spec, old)

@@ -36,8 +36,7 @@ def pod_update_errors(pod: Shared, old: Shared) -> Iterator[FieldError]:
             yield forbidden_field(f"spec.{name}", "pod updates may not add or remove containers")
             return
         for index, container in enumerate(entries(new_spec, name)):
-            if not container.get("image"):
-                yield required(f"spec.{name}[{index}].image")
+            yield from _image_errors(f"spec.{name}[{index}].image", container.get("image", ""))
     deadline = [*_deadline_errors(new_spec, old_spec)]
     yield from deadline
     if deadline and "activeDeadlineSeconds" in new_spec:
@@ -46,6 +45,13 @@ def pod_update_errors(pod: Shared, old: Shared) -> Iterator[FieldError]:
     yield from _gate_errors(new_spec, old_spec)
     if new_spec != old_spec:
         yield from _other_errors(new_spec, old_spec)
+
+
+def _image_errors(place: str, image: str) -> Iterator[FieldError]:
+    if not image:
+        yield required(place)
+    if image != image.strip():
+        yield invalid_value(place, image, "must not have leading or trailing whitespace")
 
 
 def _same_annotations(pod: Shared, old: Shared) -> bool:
