@@ -65,11 +65,11 @@ class Change(NamedTuple):
 class Journal(Protocol):
     """Keeps what the store is told, for the next start."""
 
-    def load(self) -> tuple[int, Iterator[tuple[Key, bytes]]]:
+    def load(self) -> tuple[int, Iterator[tuple[Key, Stored]]]:
         """Return the revision of the last write, and all objects."""
 
     def write(self, key: Key, encoded: bytes | None, revision: int) -> None:
-        """Keep one write before it counts; None is a deletion."""
+        """Keep one write before it counts; None is a deletion. Raises Refusal 500."""
 
     def close(self) -> None: ...
 
@@ -123,14 +123,12 @@ class Store:
         self._journal = journal
         self._history_max = history_max
         self._collections: dict[str, _Collection] = {}
-        objects: Iterator[tuple[Key, bytes]] = iter(())
+        objects: Iterator[tuple[Key, Stored]] = iter(())
         if journal:
             self.revision, objects = journal.load()
         self._first_revision = self.revision
-        for key, encoded in objects:
-            value = orjson.loads(encoded)
-            revision = int(value["metadata"]["resourceVersion"])
-            self._of(key.resource).put(key[1:], Stored(value, encoded, revision))
+        for key, stored in objects:
+            self._of(key.resource).put(key[1:], stored)
 
     def _of(self, resource: str) -> _Collection:
         collection = self._collections.get(resource)
@@ -205,7 +203,8 @@ class Store:
         """
         Store `value`, which from now on is shared, under the next revision.
 
-        Raises Outdated unless the object is still in the state `seen` (None: not there).
+        Raises Outdated unless the object is still in the state `seen` (None: not there), and
+        Refusal 500 if it can't be kept: then nothing has changed.
         """
         collection = self._of(key.resource)
         old = collection.objects.get(key[1:])
@@ -223,7 +222,7 @@ class Store:
         """
         Remove an object; returns its last state: `last`, which is shared then, or as it was seen.
 
-        Raises Outdated.
+        Raises Outdated, and Refusal 500 if that can't be kept.
         """
         collection = self._of(key.resource)
         if collection.objects.get(key[1:]) is not seen:

@@ -1,0 +1,1 @@
+"""Tests of the HTTP side: connections, bodies, and how it ends."""
