@@ -235,7 +235,8 @@ def _object_converter(schema: Schema) -> _Convert | None:
     }
     rest = None if schema.additional is None else converter(schema.additional)
     renamed = {name: escaped(name) for name in schema.properties if escaped(name) not in {name, ""}}
-    if not converters and rest is None and not renamed:
+    nullable = [name for name, child in schema.properties.items() if child.nullable]
+    if not converters and rest is None and not renamed and not nullable:
         return None
 
     def convert_object(value: Any) -> Any:
@@ -249,6 +250,9 @@ def _object_converter(schema: Schema) -> _Convert | None:
         for name, identifier in renamed.items():
             if name in converted:
                 converted[identifier] = converted[name]
+        for name in nullable:
+            if name in value and value[name] is None:
+                del converted[name]  # as if it weren't there
         return converted
 
     return convert_object

@@ -18,7 +18,7 @@ from muster.queue.client.refusal import (
     invalid_value,
     required,
 )
-from muster.queue.sandbox.schema.correlation import old_value, same
+from muster.queue.sandbox.schema.correlation import aligned, old_value, same
 from muster.queue.sandbox.schema.declarations import Declarations, converter
 from muster.queue.sandbox.schema.expressions import (
     OLD_SELF,
@@ -70,8 +70,12 @@ class _Node(NamedTuple):
     fields: Mapping[str, _Node]
     rest: _Node | None
     items: _Node | None
-    see: Callable[[Any], Any] | None
-    """What makes of a value what its rules see."""
+    project: Callable[[Any], Any] | None
+    """What leaves out what no rule looks at."""
+    convert: Callable[[Any], Any] | None
+    """What makes the values that rules see."""
+    compares: bool
+    """Some rule is about a change."""
 
 
 class Checkers:
@@ -147,15 +151,17 @@ def _compile(schema: Schema, checkers: Checkers) -> _Node | None:
     items = None if schema.items is None else _compile(schema.items, checkers)
     if not (rules or fields or rest or items):
         return None
-    return _Node(schema, rules, fields, rest, items, _view(schema, rules))
-
-
-def _view(schema: Schema, rules: Sequence[Rule]) -> Callable[[Any], Any] | None:
     texts = [f"{rule.raw['rule']} {rule.raw.get('messageExpression') or ''}" for rule in rules]
-    project, convert = projection(texts), converter(schema)
-    if project is None or convert is None:
-        return project or convert
-    return lambda value: convert(project(value))
+    return _Node(
+        schema,
+        rules,
+        fields,
+        rest,
+        items,
+        projection(texts),
+        converter(schema),
+        any(rule.is_transition for rule in rules),
+    )
 
 
 _Pair = tuple[Any, Any]
@@ -197,10 +203,7 @@ def _ask(
 ) -> None:
     value, old = pair
     had_value = old is not MISSING and old is not None
-    if node.see is not None:
-        value = node.see(value)
-        old = node.see(old) if had_value else old
-    variables = bound_to(value, old if had_value else None)
+    variables = _variables(node, value, old if had_value and node.compares else None)
     for rule in node.rules:
         if rule.is_transition and not had_value and not rule.raw.get("optionalOldSelf"):
             continue
@@ -213,6 +216,17 @@ def _ask(
         if not rule.is_transition and correlated is not None and same(*correlated):
             continue
         errors.append(_broken(node.schema, path, rule, pair[0], _message(rule, variables)))
+
+
+def _variables(node: _Node, value: Any, old: Any) -> Any:
+    """Return what the rules of a node see of a value and of the old one, None for none."""
+    if node.project is not None:
+        value, old = node.project(value), node.project(old)
+    if old is not None:
+        old = aligned(node.schema, old, value)
+    if node.convert is not None:
+        value, old = node.convert(value), node.convert(old)
+    return bound_to(value, old)
 
 
 def _unanswered(schema: Schema, path: str, rule: Rule, why: str) -> FieldError:
