@@ -185,3 +185,25 @@ class World:
 
     def _set_status(self, status: Manifest) -> None:
         self.job = {**self.job, "status": status}
+
+
+def started(**spec: Any) -> World:
+    """Return a Job with the pods that it starts with, all of them running."""
+    world = World(job(**spec))
+    world.settle()
+    for name in list(world.pods):
+        world.run(name)
+    world.settle()
+    return world
+
+
+def names(world: World) -> list[str]:
+    return sorted(world.pods)
+
+
+def reasons(world: World) -> list[str]:
+    return [event.reason for event in world.events]
+
+
+def indexes(world: World) -> list[int]:
+    return sorted(pod_facts.completion_index(pod) for pod in world.active())
