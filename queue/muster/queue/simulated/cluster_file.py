@@ -168,7 +168,9 @@ def read_cluster(path: str) -> tuple[NodeSpec, ...]:
 
 
 def plain_cluster(nodes: int, gpus_per_node: int = 0) -> tuple[NodeSpec, ...]:
-    """Return that many equal nodes, 1 to NODES_MAX, called node-0, node-1 and so on."""
+    """Return that many equal nodes, 0 to NODES_MAX, called node-0, node-1 and so on."""
+    if not nodes:
+        return ()
     capacity = {GPU: str(gpus_per_node)} if gpus_per_node else {}
     group = {"name": "node", "count": nodes, "capacity": capacity}
     return expand(

@@ -33,6 +33,10 @@ def test_flags_make_equal_nodes() -> None:
     assert all(node.capacity == {**DEFAULT_CAPACITY, "nvidia.com/gpu": "8"} for node in nodes)
 
 
+def test_a_cluster_may_have_no_nodes() -> None:
+    assert plain_cluster(0) == ()
+
+
 def test_a_cluster_without_gpus_has_no_such_resource() -> None:
     assert plain_cluster(1)[0].capacity == DEFAULT_CAPACITY
 
