@@ -47,15 +47,24 @@ _PARTS: Final = {
 }
 
 
-def verbs(resource: Resource) -> list[str]:
-    """Return what can be done with objects of a kind."""
+def served_verbs(resource: Resource) -> list[str]:
+    """Return what may be asked about objects of a kind."""
     if resource.answer:
         return ["create"]
     if resource.kind.plural == "namespaces" and not resource.kind.group:
         return [verb for verb in _VERBS if verb != "deletecollection"]
-    if resource.terminating:
-        return [verb for verb in _CUSTOM_VERBS if verb not in {"create", "patch", "update"}]
     return [*(_CUSTOM_VERBS if resource.custom else _VERBS)]
+
+
+def verbs(resource: Resource) -> list[str]:
+    """Return what can be done with objects of a kind, as clients are told."""
+    going = {"create", "patch", "update"} if resource.terminating else set()
+    return [verb for verb in served_verbs(resource) if verb not in going]
+
+
+def part_verbs(subresource: str) -> tuple[str, ...]:
+    """Return what can be done with a sub-resource."""
+    return _PARTS[subresource].verbs
 
 
 def version_order(version: str) -> tuple[Any, ...]:

@@ -11,28 +11,15 @@ from typing import Any, Final
 
 from muster.queue.sandbox.kinds.resource import Shared
 
-_CONVENTIONS: Final = (
-    "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
-)
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-_API_VERSION: Final = (
-    "APIVersion defines the versioned schema of this representation of an object. Servers should "
-    "convert recognized schemas to the latest internal value, and may reject unrecognized values. "
-    f"{_CONVENTIONS}#resources"
-)
-_KIND: Final = (
-    "Kind is a string value representing the REST resource this object represents. Servers may "
-    "infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. "
-    f"{_CONVENTIONS}#types-kinds"
-)
-_EMBEDDED_API_VERSION: Final = (
-    "apiVersion defines the versioned schema of this representation of an object. "
-    f"{_CONVENTIONS}#resources"
-)
-_EMBEDDED_KIND: Final = (
-    "kind is a string value representing the type of this object. In CamelCase. "
-    f"{_CONVENTIONS}#types-kinds"
-)
+_OBJECT_PROPERTIES: Final[Mapping[str, Any]] = {
+    "apiVersion": {"description": "Group and version of the kind.", "type": "string"},
+    "kind": {"description": "The kind of the object.", "type": "string"},
+    "metadata": {
+        "description": "Name, labels and all else that every object has.",
+        "allOf": [{"$ref": f"#/components/schemas/{_METADATA}"}],
+    },
+}
 
 
 def published_schema(definition: Shared, version: str) -> dict[str, Any]:
@@ -40,10 +27,7 @@ def published_schema(definition: Shared, version: str) -> dict[str, Any]:
     spec = definition["spec"]
     (given,) = (each["schema"] for each in spec["versions"] if each["name"] == version)
     schema = _completed(given["openAPIV3Schema"])
-    schema["properties"] = {
-        **schema.get("properties", {}),
-        **_object_properties(_API_VERSION, _KIND),
-    }
+    schema["properties"] = {**schema.get("properties", {}), **_OBJECT_PROPERTIES}
     names = {"group": spec["group"], "kind": spec["names"]["kind"], "version": version}
     return {**schema, "x-kubernetes-group-version-kind": [names]}
 
@@ -51,17 +35,6 @@ def published_schema(definition: Shared, version: str) -> dict[str, Any]:
 def schema_name(group: str, version: str, kind: str) -> str:
     """Return the name of that component, such as "io.x-k8s.kueue.v1beta2.Workload"."""
     return ".".join((*reversed(group.split(".")), version, kind))
-
-
-def _object_properties(api_version: str, kind: str) -> dict[str, Any]:
-    return {
-        "apiVersion": {"description": api_version, "type": "string"},
-        "kind": {"description": kind, "type": "string"},
-        "metadata": {
-            "description": f"Standard object's metadata. {_CONVENTIONS}#metadata",
-            "allOf": [{"$ref": f"#/components/schemas/{_METADATA}"}],
-        },
-    }
 
 
 def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,10 +50,7 @@ def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
     if schema.get("x-kubernetes-int-or-string") and not schema.get("anyOf"):
         schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if schema.get("x-kubernetes-embedded-resource"):
-        schema["properties"] = {
-            **schema.get("properties", {}),
-            **_object_properties(_EMBEDDED_API_VERSION, _EMBEDDED_KIND),
-        }
+        schema["properties"] = {**schema.get("properties", {}), **_OBJECT_PROPERTIES}
         needed = schema.get("required") or ()
         schema["required"] = list(dict.fromkeys((*needed, "kind", "apiVersion")))
     return schema

@@ -1,0 +1,78 @@
+"""Watches over HTTP: lines of JSON for as long as somebody reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+from muster.queue.client.refusal import Refusal
+from muster.queue.sandbox.api.form import Place
+from muster.queue.sandbox.api.server import ApiServer
+from muster.queue.sandbox.api.watching import Watch, WatchOptions, gone
+from muster.queue.sandbox.http.answers import Answers
+from muster.queue.sandbox.http.negotiation import JSON
+from muster.queue.sandbox.http.rendering import Renderer
+
+_LIFE_S: Final = 1800
+"""How long a watch lasts whose client doesn't say; it then begins another one."""
+_GONE: Final = 410
+
+
+class Streams:
+    """Writes the events of watches."""
+
+    def __init__(self, server: ApiServer, answers: Answers) -> None:
+        self._server = server
+        self._answers = answers
+
+    async def watch(
+        self,
+        request: web.BaseRequest,
+        place: Place,
+        options: WatchOptions,
+        renderer: Renderer,
+        limit_s: int,
+    ) -> web.StreamResponse:
+        """Write events until the client goes, `limit_s` are over, or it reads too slowly."""
+        headers = {**self._answers.headers(), "Content-Type": JSON}
+        response = web.StreamResponse(headers=headers)
+        try:
+            watch = self._server.watch(place.resource, place.namespace, options)
+        except Refusal as refusal:
+            if refusal.code != _GONE:
+                raise
+            # As the real server: the stream begins well, and ends with the first event.
+            await response.prepare(request)
+            await response.write(orjson.dumps(gone(refusal)) + b"\n")
+            return response
+        watch.when_cut_off = lambda: _abort(request)
+        try:
+            await response.prepare(request)
+            async with asyncio.timeout(limit_s or _LIFE_S):
+                await self._write(response, watch, renderer)
+        except TimeoutError:
+            if options.bookmarks:
+                event = self._server.watches.bookmark(place.resource)
+                await response.write(renderer.event(event, first=False))
+        finally:
+            self._server.watches.stop(watch)
+        return response
+
+    async def _write(self, response: web.StreamResponse, watch: Watch, renderer: Renderer) -> None:
+        is_first = True
+        while not watch.closed:
+            await watch.wait()
+            if events := await self._server.watches.read(watch, watch.take()):
+                lines = []
+                for event in events:
+                    lines.append(renderer.event(event, first=is_first))
+                    is_first = False
+                await response.write(b"".join(lines))
+
+
+def _abort(request: web.BaseRequest) -> None:
+    if request.transport:
+        request.transport.abort()
