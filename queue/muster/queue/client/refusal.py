@@ -215,6 +215,8 @@ def shown(value: object) -> str:
             return quoted(value[:_SHOWN_MAX])
         case float():
             return _shown_float(value)
+        case int() if not -_FRACTION_MIN <= value < _FRACTION_MIN:
+            return _shown_float(float(value))  # which is what a number so large is read as
         case dict() | list():
             import orjson  # noqa: PLC0415 - rare
 

@@ -1,0 +1,140 @@
+"""What holds of every object, whatever is in it."""
+
+import copy
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.queue.sandbox.schema import patterns, re2
+from muster.queue.sandbox.schema.correlation import same
+from muster.queue.sandbox.schema.defaulting import fill_defaults
+from muster.queue.sandbox.schema.expressions import (
+    EvaluationError,
+    Type,
+    bound,
+    compile_expression,
+)
+from muster.queue.sandbox.schema.projection import projection
+from muster.queue.sandbox.schema.pruning import prune
+from muster.queue.sandbox.schema.rules import broken_rules
+from muster.queue.sandbox.schema.uniqueness import duplicates
+from muster.queue.sandbox.schema.validation import validate
+from tests.queue.sandbox.schema.recorded import an_object, answers, compiled, raw_schema
+
+VALUES = compiled(raw_schema(answers("values")))
+PRUNED = compiled(raw_schema(answers("pruning")))
+RULES = compiled(raw_schema(answers("rules")))
+
+_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-20, 20)
+    | st.sampled_from([0.5, 2.0, "", "a", "bad", "x y"])
+)
+_names = st.sampled_from(
+    ["a", "b", "d", "k", "l", "m", "n", "o", "v", "x", "name", "free", "emb", "spec", "pre"]
+)
+
+
+def documents(names: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    values = st.recursive(
+        _scalars,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_names, inner, max_size=3),
+        max_leaves=8,
+    )
+    return st.dictionaries(names, values, max_size=4)
+
+
+@given(documents(_names))
+def test_pruning_twice_is_pruning_once(spec: Any) -> None:
+    obj = an_object(copy.deepcopy(spec))
+    prune(PRUNED, obj)
+    once = copy.deepcopy(obj)
+
+    assert not prune(PRUNED, obj)
+    assert same(obj, once)
+
+
+@given(documents(_names))
+def test_filling_twice_is_filling_once(spec: Any) -> None:
+    obj = an_object(copy.deepcopy(spec))
+    prune(PRUNED, obj)
+    fill_defaults(PRUNED, obj)
+    once = copy.deepcopy(obj)
+
+    prune(PRUNED, obj)
+    fill_defaults(PRUNED, obj)
+
+    assert same(obj, once)
+
+
+@given(documents(st.sampled_from(list(answers("values")["properties"]))))
+def test_what_is_unchanged_is_never_refused(spec: Any) -> None:
+    obj = an_object(spec)
+
+    assert not validate(VALUES, obj, copy.deepcopy(obj))
+
+
+@given(documents(st.sampled_from(list(answers("rules")["properties"]))))
+def test_a_rule_about_a_state_never_refuses_what_is_unchanged(spec: Any) -> None:
+    obj = an_object(spec)
+    if validate(RULES, obj) or duplicates(RULES, obj):
+        return  # rules are not asked
+
+    broken = broken_rules(RULES, obj, copy.deepcopy(obj))
+
+    assert not [
+        error
+        for error in broken
+        if "evaluating rule" not in error.message and "signature" not in error.message
+    ]
+
+
+@given(documents(_names))
+def test_values_survive_their_judges(spec: Any) -> None:
+    obj = an_object(spec)
+    before = json.dumps(obj)
+
+    validate(VALUES, obj)
+    duplicates(VALUES, obj)
+
+    assert json.dumps(obj) == before
+
+
+_PATTERNS = [
+    *("^a", "b$", "^[a-z]+$", "^[^x]*$", r"^\d+$", r"^\w*\z", "(?i)a", "[[:alpha:]]", "[]a]"),
+    *(r"\pL", "a|b$", "^(a|b)?$", r"[\d-]", "^.$"),
+]
+
+
+@given(st.sampled_from(_PATTERNS), st.text(alphabet="abxA1\n ü-]", max_size=4))
+def test_patterns_match_as_in_re2(pattern: str, text: str) -> None:
+    assert bool(patterns.search(pattern)(text)) == re2.matches(pattern, text)
+
+
+_EXPRESSIONS = [
+    "self.a.b == oldSelf.a.b",
+    "has(self.a) && has(self.a.b)",
+    "size(self.l) > 1 || self.l.size() == 0",
+    "self.a == self.b",
+    "self.m['k'] == self.l[0].v",
+    "self.l.all(x, x.v == self.a) && 'self.z' == 'z'",
+    "!has(self.x.y) || self.x.z",
+]
+
+
+@given(st.sampled_from(_EXPRESSIONS), documents(_names))
+def test_what_an_expression_looks_at_is_left_in(text: str, value: Any) -> None:
+    expression = compile_expression(text, {"self": Type.DYN, "oldSelf": Type.DYN})
+    project = projection([text])
+    assert project is not None
+
+    def asked(seen: Any) -> Any:
+        try:
+            return expression.evaluate(bound(self=seen, oldSelf=seen))
+        except EvaluationError as error:
+            return str(error)
+
+    assert asked(project(value)) == asked(value)
