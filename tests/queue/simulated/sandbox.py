@@ -101,15 +101,17 @@ class Sandbox:
             await self.clock.sleep(0.1)
         return (self.clock.now_us() - start_us) / 1_000_000
 
-    async def until_condition(self, kind: Kind, name: str, condition: str) -> float:
+    async def until_condition(
+        self, kind: Kind, name: str, condition: str, within_s: float = 600
+    ) -> float:
         async def holds() -> bool:
             status = (await self.get(kind, name)).get("status", {})
             return any(
                 each["type"] == condition and each["status"] == "True"
-                for each in status.get("conditions", ())
+                for each in status.get("conditions") or ()
             )
 
-        return await self.until(holds)
+        return await self.until(holds, within_s)
 
 
 def run(

@@ -9,6 +9,7 @@ from muster.queue.client.protocol import Selection
 from muster.queue.simulated.cluster_file import plain_cluster
 from muster.queue.simulated.events import CORE_EVENT
 from muster.queue.simulated.jobs.conditions import finish_condition
+from muster.queue.simulated.jobs.pods import TRACKING_FINALIZER
 from muster.queue.simulated.namespaces import SERVICE_ACCOUNT
 from tests.queue.simulated.sandbox import Manifest, Sandbox, run
 
@@ -116,6 +117,17 @@ def test_orphaned_pods_outlive_their_job() -> None:
         assert pod["status"]["phase"] == "Running"
 
     run(story, plain_cluster(1))
+
+
+def test_nobody_waits_for_a_job_that_never_was() -> None:
+    async def story(sandbox: Sandbox) -> None:
+        metadata = {"name": "lost", "finalizers": [TRACKING_FINALIZER]}
+        spec = {"containers": [{"name": "main", "image": "work"}]}
+        await sandbox.create(POD, {"metadata": metadata, "spec": spec})
+        await sandbox.clock.sleep(1)
+        assert "finalizers" not in (await sandbox.get(POD, "lost"))["metadata"]
+
+    run(story)
 
 
 def test_pods_that_are_refused_are_asked_for_less_and_less() -> None:

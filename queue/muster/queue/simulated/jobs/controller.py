@@ -139,7 +139,7 @@ class JobController:
     def _is_orphan(self, pod: Manifest) -> bool:
         owner = _controller(pod)
         if owner is None:
-            return _other_controller(pod) is None
+            return _any_controller(pod) is None
         job = self._jobs.objects.get(Key(pod["metadata"]["namespace"], owner["name"]))
         if job is None or job["metadata"]["uid"] != owner["uid"]:
             return True
@@ -289,13 +289,13 @@ def _version(manifest: Manifest) -> int:
 
 def _controller(pod: Manifest | None) -> Manifest | None:
     """Return the reference to the Job that controls a pod."""
-    found = _other_controller(pod)
+    found = _any_controller(pod)
     if found is None or (found["apiVersion"], found["kind"]) != (JOB.api_version, JOB.kind):
         return None
     return found
 
 
-def _other_controller(pod: Manifest | None) -> Manifest | None:
+def _any_controller(pod: Manifest | None) -> Manifest | None:
     for owner in () if pod is None else pod["metadata"].get("ownerReferences", ()):
         if owner.get("controller"):
             found: Manifest = owner
