@@ -1,8 +1,9 @@
-"""Jobs stay right whatever is lost or late on the way, and however often the controller dies."""
+"""Jobs and nodes stay right whatever is lost or late, and however often a controller dies."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import aclosing, suppress
 from random import Random
 
@@ -13,6 +14,7 @@ from muster.queue.client.protocol import Selection
 from muster.queue.simulated.cluster_file import plain_cluster
 from muster.queue.simulated.jobs.controller import JobController
 from muster.queue.simulated.jobs.pods import TRACKING_FINALIZER
+from muster.queue.simulated.scheduler.controller import SchedulerController
 from tests.queue.simulated.faults import FaultyClient
 from tests.queue.simulated.sandbox import NAMESPACE_NAME, Manifest, Sandbox, run
 
@@ -102,3 +104,33 @@ def test_what_is_not_seen_yet_is_not_done_again() -> None:
         assert (await sandbox.get(JOB, "a"))["status"]["active"] == 3
 
     run(story, plain_cluster(2))
+
+
+def test_every_pod_is_placed_in_the_end_and_no_node_is_full_twice() -> None:
+    async def story(sandbox: Sandbox) -> None:
+        client = FaultyClient(sandbox.client, sandbox.clock, Random(1), rate=0.3, pod_lag_s=1)
+        controller = SchedulerController(client, sandbox.clock, Random(1), name="faulty")
+        life = asyncio.create_task(controller.run())
+        await sandbox.job(
+            "a",
+            parallelism=40,
+            completions=40,
+            annotations={"sim.muster.dev/duration": "20s"},
+            container={"resources": {"limits": {"nvidia.com/gpu": "1"}}},
+            pod={"schedulerName": "faulty"},
+        )
+
+        async def is_over() -> bool:
+            pods = await sandbox.pods("a")
+            running = Counter(
+                pod["spec"].get("nodeName")
+                for pod in pods
+                if pod["status"]["phase"] not in {"Succeeded", "Failed"}
+            )
+            assert all(count <= 8 for node, count in running.items() if node), running
+            return len(pods) == 40 and not running
+
+        await sandbox.until(is_over)
+        life.cancel()
+
+    run(story, plain_cluster(2, 8))

@@ -111,11 +111,24 @@ class SchedulerController:
 
     async def _try_again(self, decision: Decision) -> None:
         await self._clock.sleep(_RETRY_S)
-        if isinstance(decision, Bind):
-            self._core.bind_failed(decision.pod)
-        else:
+        if isinstance(decision, Refuse):
             self._core.try_again(decision.pod["metadata"]["uid"])
+        elif not await self._is_placed(decision.pod):
+            self._core.bind_failed(decision.pod)
         self._changed.set()
+
+    async def _is_placed(self, pod: Manifest) -> bool:
+        """Whether a pod is on a node after all: the answer may have been lost, not the request."""
+        metadata = pod["metadata"]
+        while True:
+            try:
+                latest = await self._client.get(POD, metadata["name"], metadata["namespace"])
+            except Refusal:
+                return False
+            except Disconnected:
+                await self._clock.sleep(_RETRY_S)
+            else:
+                return "nodeName" in latest["spec"]
 
     async def _bind(self, decision: Bind) -> None:
         metadata = decision.pod["metadata"]
