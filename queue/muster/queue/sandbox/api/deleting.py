@@ -160,11 +160,10 @@ class Deleter:
         grace_s = self._mark(resource, obj, asked)
         _set_finalizers(obj, asked)
         if not (grace_s or obj["metadata"].get("finalizers") or resource.strategy.holds(obj)):
-            shown = obj if resource.strategy.graceful else seen.private()
-            if dry_run:
-                last = Stored(shown, orjson.dumps(shown), seen.revision)
-            else:
-                last = self._store.delete(place.key, seen, shown)
+            last = seen if dry_run else self._store.delete(place.key, seen)
+            if resource.strategy.graceful:
+                # Whoever asked is shown the object as it goes, watchers as it was.
+                last = Stored(obj, orjson.dumps(obj), last.revision)
             return Deleted(await self._versions.read(resource, last), gone=True, warnings=warnings)
         if obj == seen.value:
             return Deleted(await self._versions.read(resource, seen), gone=False, warnings=warnings)
