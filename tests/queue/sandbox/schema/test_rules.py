@@ -15,8 +15,8 @@ from muster.queue.sandbox.schema.expressions import (
     compile_typed,
     uses_old_self,
 )
-from muster.queue.sandbox.schema.functions import new_pool
 from muster.queue.sandbox.schema.node import MISSING
+from muster.queue.sandbox.schema.opaque import new_pool
 from muster.queue.sandbox.schema.pruning import prune
 from muster.queue.sandbox.schema.rules import broken_rules
 from muster.queue.sandbox.schema.validation import validate

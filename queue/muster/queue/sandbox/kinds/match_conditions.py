@@ -21,7 +21,7 @@ from muster.queue.sandbox.schema.expressions import (
     bound,
     compile_typed,
 )
-from muster.queue.sandbox.schema.functions import new_pool
+from muster.queue.sandbox.schema.opaque import new_pool
 
 _VARIABLES: Final = ("request", "object", "oldObject")
 _AUTHORIZER: Final = re.compile(r"\bauthorizer\b")

@@ -18,7 +18,7 @@ from typing import Any, Final
 from google.protobuf import descriptor_pb2, duration_pb2, timestamp_pb2
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from muster.queue.sandbox.schema import formats, functions
+from muster.queue.sandbox.schema import formats, opaque
 from muster.queue.sandbox.schema.expressions import Type
 from muster.queue.sandbox.schema.node import Schema
 
@@ -56,7 +56,7 @@ class Declarations:
 
     def __init__(self) -> None:
         self._file = descriptor_pb2.FileDescriptorProto(
-            name="definition.proto", package=functions.PACKAGE
+            name="definition.proto", package=opaque.PACKAGE
         )
         for name in ("struct", "timestamp", "duration"):
             self._file.dependency.append(f"google/protobuf/{name}.proto")
@@ -65,7 +65,7 @@ class Declarations:
 
     def pool(self) -> DescriptorPool:
         """Return all message types."""
-        pool = functions.new_pool()
+        pool = opaque.new_pool()
         pool.AddSerializedFile(self._file.SerializeToString())
         return pool
 
@@ -90,7 +90,7 @@ class Declarations:
     def _message(self, schema: Schema, *, is_object: bool) -> str:
         if id(schema) not in self._messages:
             name = f"object{next(self._numbers)}"
-            self._messages[id(schema)] = f"{functions.PACKAGE}.{name}"
+            self._messages[id(schema)] = f"{opaque.PACKAGE}.{name}"
             message = self._file.message_type.add(name=name)
             names: set[str] = set()
             for field, child in fields_of(schema, is_object=is_object).items():
@@ -150,7 +150,7 @@ def _add_entry(
     held = entry.field.add(name="value", number=2, label=_Field.LABEL_OPTIONAL, type=value[1])
     if value[2]:
         held.type_name = value[2]
-    return f".{functions.PACKAGE}.{message.name}.{entry.name}"
+    return f".{opaque.PACKAGE}.{message.name}.{entry.name}"
 
 
 def fields_of(schema: Schema, *, is_object: bool) -> Mapping[str, Schema]:

@@ -19,6 +19,7 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 from google.protobuf.descriptor_pool import DescriptorPool
 
 from muster.queue.sandbox.schema import functions, patterns
+from muster.queue.sandbox.schema.opaque import new_pool
 
 Type = cel.Type
 
@@ -68,7 +69,7 @@ def compile_expression(text: str, variables: Mapping[str, Any] | None = None) ->
 
     `variables` are the types by name; a variable that isn't among them is unknown.
     """
-    expression = compile_typed(text, Checker(functions.new_pool(), variables or {}))
+    expression = compile_typed(text, Checker(new_pool(), variables or {}))
     if expression.result not in {"bool", "dyn"}:
         raise ExpressionError("must evaluate to bool")
     return expression
@@ -149,7 +150,7 @@ def compile_typed(text: str, checker: Checker) -> Expression:
 def _evaluator() -> Any:
     """Return what evaluates expressions, whatever the types of their variables."""
     return cel.NewEnv(
-        functions.new_pool(),
+        new_pool(),
         extensions=[
             ext_optional.ExtOptional(),
             ext_strings.ExtStrings(_STRINGS_VERSION),

@@ -9,71 +9,29 @@ formats (`format.named`), macros with two variables and `sortBy`.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import pairwise, permutations
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
 
 from cel_expr_python import cel
-from google.protobuf import descriptor_pb2, duration_pb2, message_factory, struct_pb2, timestamp_pb2
-from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf import duration_pb2, timestamp_pb2
 
 from muster.queue.api.quantities import NANO, QuantityError, format_quantity, parse_quantity
-from muster.queue.sandbox.schema import patterns
-
-PACKAGE: Final = "kubernetes"
-_OPAQUE: Final = ("Quantity", "URL", "IP", "CIDR", "Semver")
-_TEXT_FIELD: Final = "text__"
+from muster.queue.sandbox.schema import addresses, patterns
+from muster.queue.sandbox.schema.opaque import NAMES, PACKAGE, kind_of, made, text_of
 
 _T = cel.Type
 _STRING, _INT, _BOOL, _DOUBLE = _T.STRING, _T.INT, _T.BOOL, _T.DOUBLE
-_QUANTITY, _URL, _IP, _CIDR, _SEMVER = (_T(f"{PACKAGE}.{name}") for name in _OPAQUE)
+_QUANTITY, _URL, _IP, _CIDR, _SEMVER = (_T(f"{PACKAGE}.{name}") for name in NAMES)
 _STRINGS = _T.List(_STRING)
 _SCALARS: Final = (_INT, _T.UINT, _DOUBLE, _STRING, _BOOL, _T.BYTES, _T.DURATION, _T.TIMESTAMP)
 _NUMBERS: Final = (_INT, _T.UINT, _DOUBLE, _T.DURATION)
 
 _Signature = tuple[Any, Sequence[Any]]
 """What is returned, and of what; the first of these is what a method is called on."""
-
-
-def new_pool() -> DescriptorPool:
-    """Return message types with those that the functions need, to add others to."""
-    pool = DescriptorPool()
-    for module in (struct_pb2, timestamp_pb2, duration_pb2):
-        pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
-    file = descriptor_pb2.FileDescriptorProto(name="functions.proto", package=PACKAGE)
-    for name in _OPAQUE:
-        file.message_type.add(name=name).field.add(
-            name=_TEXT_FIELD,
-            number=1,
-            type=descriptor_pb2.FieldDescriptorProto.TYPE_STRING,
-            label=descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL,
-        )
-    pool.AddSerializedFile(file.SerializeToString())
-    return pool
-
-
-@cache
-def _message(name: str) -> Any:
-    return message_factory.GetMessageClass(new_pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
-
-
-def _made(name: str, text: object) -> Any:
-    return _message(name)(**{_TEXT_FIELD: str(text)})
-
-
-def _text(message: Any) -> str:
-    text: str = getattr(message, _TEXT_FIELD)
-    return text
-
-
-def _kind(message: Any) -> str:
-    name: str = message.DESCRIPTOR.name
-    return name
 
 
 # -- lists -------------------------------------------------------------------------------------
@@ -158,11 +116,11 @@ def _quantity(text: str) -> Any:
 
 
 def _of_nanos(nanos: int, *, binary: bool = False) -> Any:
-    return _made("Quantity", format_quantity(nanos, "binary" if binary else "decimal"))
+    return made("Quantity", format_quantity(nanos, "binary" if binary else "decimal"))
 
 
 def _nanos(quantity: Any) -> int:
-    return parse_quantity(_text(quantity))
+    return parse_quantity(text_of(quantity))
 
 
 def _is(make: Callable[..., Any]) -> Callable[..., bool]:
@@ -190,7 +148,7 @@ def _is_integer(quantity: Any) -> bool:
 def _added(sign: int) -> Callable[[Any, Any], Any]:
     def added(quantity: Any, other: Any) -> Any:
         more = other * NANO if isinstance(other, int) else _nanos(other)
-        return _of_nanos(_nanos(quantity) + sign * more, binary=_text(quantity).endswith("i"))
+        return _of_nanos(_nanos(quantity) + sign * more, binary=text_of(quantity).endswith("i"))
 
     return added
 
@@ -220,11 +178,11 @@ def _semver(text: str, normalize: bool = False) -> Any:  # noqa: FBT001, FBT002 
         text = ".".join([*numbers, "0", "0"][: max(3, len(numbers))]) + "".join(rest)
     if not _VERSION.fullmatch(text):
         raise ValueError(f"Invalid semantic version {text!r}")
-    return _made("Semver", text)
+    return made("Semver", text)
 
 
 def _version(semver: Any) -> tuple[Any, ...]:
-    match = _VERSION.fullmatch(_text(semver))
+    match = _VERSION.fullmatch(text_of(semver))
     assert match is not None
     # A release comes after all that precede it; numbers come before words.
     rank = [
@@ -243,101 +201,13 @@ def _part_of_version(index: int) -> Callable[[Any], int]:
 
 
 def _compared(one: Any, other: Any) -> int:
-    if _kind(one) != _kind(other):
+    if kind_of(one) != kind_of(other):
         raise ValueError("no such overload")
-    if _kind(one) == "Quantity":
+    if kind_of(one) == "Quantity":
         first, second = (_nanos(one),), (_nanos(other),)
     else:
         first, second = _version(one), _version(other)
     return (first > second) - (first < second)
-
-
-# -- addresses ---------------------------------------------------------------------------------
-
-
-def _ip(text: str) -> Any:
-    if "%" in text:
-        raise ValueError(f"IP address {text!r} with zone value is not allowed")
-    address = ipaddress.ip_address(text)
-    if address.version == 6 and address.ipv4_mapped is not None:  # noqa: PLR2004 - IPv6
-        raise ValueError(f"IPv4-mapped IPv6 address {text!r} is not allowed")
-    return _made("IP", address)
-
-
-def _address(value: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    if _kind(value) == "CIDR":
-        return _network(value).ip
-    return ipaddress.ip_address(_text(value))
-
-
-def _cidr(text: str) -> Any:
-    if "/" not in text or "%" in text or not text.partition("/")[2].isdigit():
-        raise ValueError(f"network address parse error during conversion from string: {text}")
-    return _made("CIDR", ipaddress.ip_interface(text))
-
-
-def _network(value: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
-    return ipaddress.ip_interface(_text(value))
-
-
-def _contains_ip(cidr: Any, ip: Any) -> bool:
-    address = ipaddress.ip_address(ip) if isinstance(ip, str) else _address(ip)
-    return address in _network(cidr).network
-
-
-def _contains_cidr(cidr: Any, other: Any) -> bool:
-    part = ipaddress.ip_interface(other) if isinstance(other, str) else _network(other)
-    whole = _network(cidr).network
-    if whole.version != part.version:
-        return False
-    return part.ip in whole and part.network.prefixlen >= whole.prefixlen
-
-
-def _is_link_local_multicast(ip: Any) -> bool:
-    address = _address(ip)
-    local = "224.0.0.0/24" if address.version == 4 else "ff02::/16"  # noqa: PLR2004 - IPv4
-    return address in ipaddress.ip_network(local)
-
-
-def _is_global_unicast(ip: Any) -> bool:
-    address = _address(ip)
-    limited = ipaddress.ip_address("255.255.255.255")
-    return not (
-        address.is_unspecified
-        or address.is_loopback
-        or address.is_multicast
-        or address.is_link_local
-        or address == limited
-    )
-
-
-# -- addresses of the web ------------------------------------------------------------------------
-
-
-def _url(text: str) -> Any:
-    parts = urlsplit(text)
-    if not parts.scheme and not text.startswith("/"):
-        why = f"parse {text!r}: invalid URI for request"
-        raise ValueError(f"URL parse error during conversion from string: {why}")
-    _ = parts.port
-    return _made("URL", text)
-
-
-def _url_host(url: Any) -> str:
-    return urlsplit(_text(url)).netloc.rpartition("@")[2]
-
-
-def _url_hostname(url: Any) -> str:
-    host = _url_host(url)
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-
-
-def _url_port(url: Any) -> str:
-    return _url_host(url)[len(_url_hostname(url)) :].lstrip("]:") if ":" in _url_host(url) else ""
-
-
-def _url_query(url: Any) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(_text(url)).query, keep_blank_values=True)
 
 
 # -- the table -----------------------------------------------------------------------------------
@@ -394,23 +264,23 @@ _METHODS: Final[Mapping[str, tuple[Callable[..., Any], Sequence[_Signature]]]] =
     "major": (_part_of_version(0), [(_INT, (_SEMVER,))]),
     "minor": (_part_of_version(1), [(_INT, (_SEMVER,))]),
     "patch": (_part_of_version(2), [(_INT, (_SEMVER,))]),
-    "family": (lambda ip: _address(ip).version, [(_INT, (_IP,))]),
-    "isUnspecified": (lambda ip: _address(ip).is_unspecified, [(_BOOL, (_IP,))]),
-    "isLoopback": (lambda ip: _address(ip).is_loopback, [(_BOOL, (_IP,))]),
-    "isLinkLocalMulticast": (_is_link_local_multicast, [(_BOOL, (_IP,))]),
-    "isLinkLocalUnicast": (lambda ip: _address(ip).is_link_local, [(_BOOL, (_IP,))]),
-    "isGlobalUnicast": (_is_global_unicast, [(_BOOL, (_IP,))]),
-    "ip": (lambda cidr: _made("IP", _network(cidr).ip), [(_IP, (_CIDR,))]),
-    "prefixLength": (lambda cidr: _network(cidr).network.prefixlen, [(_INT, (_CIDR,))]),
-    "masked": (lambda cidr: _made("CIDR", _network(cidr).network), [(_CIDR, (_CIDR,))]),
-    "containsIP": (_contains_ip, [(_BOOL, (_CIDR, _STRING)), (_BOOL, (_CIDR, _IP))]),
-    "containsCIDR": (_contains_cidr, [(_BOOL, (_CIDR, _STRING)), (_BOOL, (_CIDR, _CIDR))]),
-    "getScheme": (lambda url: urlsplit(_text(url)).scheme, [(_STRING, (_URL,))]),
-    "getHost": (_url_host, [(_STRING, (_URL,))]),
-    "getHostname": (_url_hostname, [(_STRING, (_URL,))]),
-    "getPort": (_url_port, [(_STRING, (_URL,))]),
-    "getEscapedPath": (lambda url: urlsplit(_text(url)).path, [(_STRING, (_URL,))]),
-    "getQuery": (_url_query, [(_T.Map(_STRING, _STRINGS), (_URL,))]),
+    "family": (lambda ip: addresses.address(ip).version, [(_INT, (_IP,))]),
+    "isUnspecified": (lambda ip: addresses.address(ip).is_unspecified, [(_BOOL, (_IP,))]),
+    "isLoopback": (lambda ip: addresses.address(ip).is_loopback, [(_BOOL, (_IP,))]),
+    "isLinkLocalMulticast": (addresses.is_link_local_multicast, [(_BOOL, (_IP,))]),
+    "isLinkLocalUnicast": (lambda ip: addresses.address(ip).is_link_local, [(_BOOL, (_IP,))]),
+    "isGlobalUnicast": (addresses.is_global_unicast, [(_BOOL, (_IP,))]),
+    "ip": (lambda cidr: made("IP", addresses.network(cidr).ip), [(_IP, (_CIDR,))]),
+    "prefixLength": (lambda cidr: addresses.network(cidr).network.prefixlen, [(_INT, (_CIDR,))]),
+    "masked": (lambda cidr: made("CIDR", addresses.network(cidr).network), [(_CIDR, (_CIDR,))]),
+    "containsIP": (addresses.contains_ip, [(_BOOL, (_CIDR, _STRING)), (_BOOL, (_CIDR, _IP))]),
+    "containsCIDR": (addresses.contains_cidr, [(_BOOL, (_CIDR, _STRING)), (_BOOL, (_CIDR, _CIDR))]),
+    "getScheme": (addresses.url_scheme, [(_STRING, (_URL,))]),
+    "getHost": (addresses.url_host, [(_STRING, (_URL,))]),
+    "getHostname": (addresses.url_hostname, [(_STRING, (_URL,))]),
+    "getPort": (addresses.url_port, [(_STRING, (_URL,))]),
+    "getEscapedPath": (addresses.url_path, [(_STRING, (_URL,))]),
+    "getQuery": (addresses.url_query, [(_T.Map(_STRING, _STRINGS), (_URL,))]),
 }
 
 _FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Any], Sequence[_Signature]]]] = {
@@ -418,14 +288,14 @@ _FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Any], Sequence[_Signature]]]]
     "isQuantity": (_is(_quantity), [(_BOOL, (_STRING,))]),
     "semver": (_semver, [(_SEMVER, (_STRING,)), (_SEMVER, (_STRING, _BOOL))]),
     "isSemver": (_is(_semver), [(_BOOL, (_STRING,)), (_BOOL, (_STRING, _BOOL))]),
-    "ip": (_ip, [(_IP, (_STRING,))]),
-    "isIP": (_is(_ip), [(_BOOL, (_STRING,))]),
-    "ip.isCanonical": (lambda text: _text(_ip(text)) == text, [(_BOOL, (_STRING,))]),
-    "cidr": (_cidr, [(_CIDR, (_STRING,))]),
-    "isCIDR": (_is(_cidr), [(_BOOL, (_STRING,))]),
-    "url": (_url, [(_URL, (_STRING,))]),
-    "isURL": (_is(_url), [(_BOOL, (_STRING,))]),
-    "string": (_text, [(_STRING, (each,)) for each in (_IP, _CIDR)]),
+    "ip": (addresses.ip, [(_IP, (_STRING,))]),
+    "isIP": (_is(addresses.ip), [(_BOOL, (_STRING,))]),
+    "ip.isCanonical": (lambda text: text_of(addresses.ip(text)) == text, [(_BOOL, (_STRING,))]),
+    "cidr": (addresses.cidr, [(_CIDR, (_STRING,))]),
+    "isCIDR": (_is(addresses.cidr), [(_BOOL, (_STRING,))]),
+    "url": (addresses.url, [(_URL, (_STRING,))]),
+    "isURL": (_is(addresses.url), [(_BOOL, (_STRING,))]),
+    "string": (text_of, [(_STRING, (each,)) for each in (_IP, _CIDR)]),
     "sets.contains": (lambda whole, part: _is_subset(part, whole), _pairs()),
     "sets.equivalent": (lambda a, b: _is_subset(a, b) and _is_subset(b, a), _pairs()),
     "sets.intersects": (lambda a, b: any(_contains(b, each) for each in a), _pairs()),

@@ -83,9 +83,12 @@ def compile_check(raw: Raw) -> Check | None:
     accepts = _acceptance(raw)
 
     def check_value(value: Any, faults: list[Fault]) -> None:
-        if accepts is None or not accepts(value):
-            for check in every:
-                check(value, faults)
+        if accepts is not None and accepts(value):
+            return
+        if value.__class__ is int and not _fits(value):
+            value = float(value)
+        for check in every:
+            check(value, faults)
 
     return check_value
 
@@ -132,7 +135,7 @@ def type_of(value: Any) -> str:
         case bool():
             return "boolean"
         case int():
-            return "integer" if -_INT64_MAX - 1 <= value <= _INT64_MAX else "number"
+            return "integer" if _fits(value) else "number"
         case float():
             return "number"
         case str():
@@ -144,6 +147,11 @@ def type_of(value: Any) -> str:
 
 
 _WHOLE_MAX: Final = 2**53 - 1
+
+
+def _fits(value: int) -> bool:
+    """Tell whether an integer has no more than 64 bits; a larger one is a number like others."""
+    return -_INT64_MAX - 1 <= value <= _INT64_MAX
 
 
 def _is_whole(value: float) -> bool:
@@ -159,7 +167,10 @@ def _type_check(raw: Raw) -> Check | None:
     format_ = _known_format(raw)
 
     def check_type(value: Any, faults: list[Fault]) -> None:
-        if value.__class__ in types or (value is None and nullable):
+        if value.__class__ in types:
+            if value.__class__ is not int or float in types or _fits(value):
+                return
+        elif value is None and nullable:
             return
         if value.__class__ is float and int in types and _is_whole(value):
             return
