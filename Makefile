@@ -56,7 +56,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork
 requirements: setup ## Pin requirements/ from pyproject.toml (UPGRADE=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
 	$(COMPILE) pyproject.toml --all-extras --constraints requirements/dev.txt --output-file requirements/runtime.txt
-	$(COMPILE) pyproject.toml --group build --constraints requirements/dev.txt --output-file requirements/demo.txt
+	$(COMPILE) pyproject.toml --extra sandbox --group build --constraints requirements/dev.txt --output-file requirements/demo.txt
 	$(COMPILE) --group go --output-file tests/e2e/controlplane/go.txt
 
 clean: ## Remove .venv and everything generated that is not committed

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ _POLL_S: Final = 0.05
 _NODES: Final = 8
 _GPUS: Final = 8
 _US: Final = 1_000_000
+_NEEDED: Final = ("aiohttp", "cel_expr_python", "cryptography")
 
 
 @click.group(short_help="Run a small Kubernetes cluster on this machine.")
@@ -34,6 +36,11 @@ def sandbox() -> None:
     kubectl, client libraries and controllers work on it as on any cluster. Pods run nothing: they
     only take as long, and end as well, as their annotations say.
     """
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        fail(
+            f"`muster sandbox` needs packages that are not installed here ({', '.join(missing)}): "
+            "pip install 'muster-queue[sandbox]', or `make setup` in a checkout."
+        )
 
 
 @sandbox.command()
