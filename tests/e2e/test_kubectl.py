@@ -16,10 +16,12 @@ from tests.queue.api.manifests import MINIMAL
 
 Kubectl = Callable[..., str]
 
+# What only our commands read.
+NO_OBJECTS = re.compile(r"apiVersion: (config[.]kueue|sim[.]muster)")
 EXAMPLES = sorted(
     path
     for path in (REPOSITORY / "examples").glob("*/*.yaml")
-    if "apiVersion: config.kueue" not in path.read_text(encoding="utf-8")
+    if not NO_OBJECTS.search(path.read_text(encoding="utf-8"))
 )
 
 
