@@ -96,9 +96,6 @@ class Waiting:
         self._sizes: Counter[Demand] = Counter()
         self._arrivals = 0
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._pending
-
     def get(self, uid: str) -> Pending | None:
         return self._pending.get(uid)
 
