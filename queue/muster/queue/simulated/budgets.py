@@ -16,8 +16,8 @@ from typing import Any, Final
 from muster.queue.api.timestamps import format_second
 from muster.queue.client.informer import Change, Informer, Key
 from muster.queue.client.kinds import POD, Kind
+from muster.queue.client.labels import matches_labels
 from muster.queue.client.protocol import Client, Manifest
-from muster.queue.client.selectors import matches_labels
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.revising import revise

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from muster.queue.client.labels import matches_labels
 from muster.queue.client.refusal import forbidden
-from muster.queue.client.selectors import matches_labels
 from muster.queue.sandbox.api.attributes import Attributes
 from muster.queue.sandbox.kinds.resource import Resource, Shared
 

@@ -22,7 +22,7 @@ from muster.queue.client.refusal import (
     not_supported,
 )
 from muster.queue.sandbox.api.form import Place
-from muster.queue.sandbox.api.selectors import Test, named, selection
+from muster.queue.sandbox.api.selection import Test, named, selection
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.kinds.resource import Resource
 from muster.queue.sandbox.store.memory import Key, Store, Stored

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from muster.queue.client.labels import matches_labels
 from muster.queue.client.refusal import (
     Cause,
     Refusal,
@@ -16,7 +17,6 @@ from muster.queue.client.refusal import (
     required,
     too_many_requests,
 )
-from muster.queue.client.selectors import matches_labels
 from muster.queue.sandbox.api.deleting import check_preconditions
 from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.options import WriteOptions

@@ -24,7 +24,7 @@ from muster.queue.client.refusal import (
     invalid,
     not_supported,
 )
-from muster.queue.sandbox.api.selectors import Test, selection
+from muster.queue.sandbox.api.selection import Test, selection
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.kinds.resource import Resource
 from muster.queue.sandbox.store.memory import Change, Store, Stored
