@@ -92,6 +92,7 @@ TRUE = [
     "semver('1.2.3').isLessThan(semver('1.10.0')) && semver('1.0.0-a').isLessThan(semver('1.0.0'))",
     "semver('v1.2', true).minor() == 2 && !isSemver('v1.2')",
     "semver('1.2.3').compareTo(semver('1.2.3')) == 0",
+    "self.?missing.?list.orValue([1]).sum() == 1 && [self.?missing.orValue(2)].max() == 2",
     "self.?missing.orValue('d') == 'd' && optional.of(1).hasValue() && !has(self.missing)",
     "timestamp('2020-01-01T00:00:00Z') + duration('1h') == timestamp('2020-01-01T01:00:00Z')",
     "type(1) == int && string(1) == '1' && 7 % 2 == 1 && 'a'.matches('^[a-z]$') && 1.5 > 1",
@@ -133,7 +134,9 @@ def test_an_expression_without_a_value(text: str, told: str) -> None:
         ("self.matches('[')", r"<input>:1:14: invalid matches argument"),
         ("self.sortBy(x, x) == []", "a real API server has them"),
         ("self.all(i, v, v == 1)", "a real API server has them"),
-        ("dyn(optional.of(1)) == 1", "not supported together"),
+        ("[self.a, self.?b].sum() == 1", "resolved at once"),
+        ("[1].indexOf(dyn(optional.of(1))) == 0", "resolved at once"),
+        ("self.map(x, true ? x.a : x.?b).isSorted()", "resolved at once"),
         ("true" + " " * 100_000, "exceeds limit"),
     ],
 )

@@ -42,6 +42,9 @@ class EvaluationError(ValueError):
     """An expression has no value here, because a key is missing, say."""
 
 
+_RESULTS: Final = (Type.BOOL, Type.STRING)
+
+
 class Expression:
     """One compiled expression."""
 
@@ -53,14 +56,19 @@ class Expression:
         """The name of the type of its value, such as "bool" or "dyn"."""
 
     def evaluate(self, variables: Any) -> Any:
-        """Return its value with these variables, which `bound` made. Raises EvaluationError."""
+        """
+        Return its value, if it is a truth value or a text, else None. Raises EvaluationError.
+
+        `bound` or `bound_to` made the variables.
+        """
         try:
             value = self._compiled.eval(variables)
         except RuntimeError as error:
             raise EvaluationError(_told(str(error))) from error
-        if value.type() == Type.ERROR:
+        kind = value.type()
+        if kind == Type.ERROR:
             raise EvaluationError(_told(str(value.value())))
-        return value.value()
+        return value.value() if kind in _RESULTS else None
 
 
 def compile_expression(text: str, variables: Mapping[str, Any] | None = None) -> Expression:
@@ -139,8 +147,12 @@ def _check_patterns(text: str) -> None:
 def compile_typed(text: str, checker: Checker) -> Expression:
     """Compile an expression whose errors `checker` knows. Raises ExpressionError."""
     result = checker.result(text)
-    if "dyn(" in text and re.search(r"optional|\.\?|\[\?", text):
-        raise ExpressionError("dyn() is not supported together with optional values")
+    if _LIST_CALL.search(text) and _OPTIONAL.search(_RESOLVED.sub("", text)):
+        # They would end the process: the library can't hand optional values over to Python.
+        raise ExpressionError(
+            "the sandbox supports functions on lists together with optional values only where "
+            "those are resolved at once, as in self.?a.orValue(0)"
+        )
     wrapped = f"cel.bind({OLD_SELF}, {_OPTIONAL_OLD}, ({text}))" if checker.prefix else text
     compiled = _evaluator().compile(wrapped, disable_check=True)
     return Expression(compiled, result)
@@ -168,6 +180,14 @@ def uses_old_self(text: str) -> bool:
     return OLD_SELF in _NAMES.findall(text)
 
 
+_LIST_CALL: Final = re.compile(
+    rf"\.\s*(?:{'|'.join(functions.ON_LISTS)})\s*\(|\bsets\s*\.\s*\w+\s*\("
+)
+_OPTIONAL: Final = re.compile(r"\.\s*\?|\[\s*\?|\{\s*\?|,\s*\?|\boptional\s*\.|\bopt(?:Flat)?Map\b")
+_RESOLVED: Final = re.compile(
+    r"(?:\.\?\w+|\[\?[^\[\]]*\])(?:\.\??\w+(?!\w|\s*\()|\[\??[^\[\]]*\])*"
+    r"\.(?:orValue|hasValue|value)\s*\("
+)
 _UNSUPPORTED: Final = re.compile(
     r"\bformat\s*\.|\.\s*(?:sortBy|existsOne|transform\w+)\s*\(|"
     r"\.\s*(?:all|exists)\s*\(\s*\w+\s*,\s*\w+\s*,"

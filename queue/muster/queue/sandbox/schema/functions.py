@@ -303,6 +303,14 @@ _FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Any], Sequence[_Signature]]]]
 }
 
 
+ON_LISTS: Final = tuple(
+    name
+    for name, (_, signatures) in _METHODS.items()
+    if str(signatures[0][1][0].name()).lower().startswith("list")
+)
+"""The methods of lists."""
+
+
 @cache
 def declarations() -> list[Any]:
     """Return all functions with their types, to check expressions by."""
@@ -367,24 +375,19 @@ def _taken_back(value: Any) -> Any:
 
 
 _LOOSE: Final = {
-    "list": _T.List(_T.DYN), "message": _QUANTITY, "string": _STRING, "int": _INT, "bool": _BOOL,
-    "any": _T.DYN,
-}  # fmt: skip
+    "list": _T.List(_T.DYN),
+    "message": _QUANTITY,
+    **{str(scalar.name()).lower(): scalar for scalar in _SCALARS},
+}
 
 
 def _shape(parameters: Sequence[Any]) -> tuple[str, ...]:
     """Return the kinds of values by which the implementation is found."""
-    kinds = tuple(map(_kind_of_type, parameters))
-    if kinds[:1] == ("list",):
-        # What is looked for in a list may be anything.
-        return tuple(kind if kind == "list" else "any" for kind in kinds)
-    return kinds
+    return tuple(map(_kind_of_type, parameters))
 
 
 def _kind_of_type(parameter: Any) -> str:
     name = str(parameter.name()).lower()
     if name.startswith("list"):
         return "list"
-    if name.startswith(PACKAGE):
-        return "message"
-    return name if name in _LOOSE else "any"
+    return "message" if name.startswith(PACKAGE) else name

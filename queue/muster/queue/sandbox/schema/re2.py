@@ -6,8 +6,6 @@ import re
 from functools import cache
 from typing import Any, Final
 
-from cel_expr_python import cel
-
 _PREFIX: Final = re.compile(r"^(?:[A-Z_]+: )?invalid regular expression: ", re.IGNORECASE)
 _WORDS: Final = (
     ("missing ]", "missing closing ]"),
@@ -27,7 +25,7 @@ def matches(pattern: str, text: str) -> bool:
     """Tell whether `pattern` matches anywhere in a text. Raises RE2Error."""
     environment, expression = _matcher()
     value = expression.eval(environment.Activation({"pattern": pattern, "text": text}))
-    if value.type() == cel.Type.ERROR:
+    if str(value.type()) == "ERROR":
         told = _PREFIX.sub("", str(value.value()))
         what, colon, where = told.partition(": ")
         what = dict(_WORDS).get(what, what)
@@ -37,5 +35,7 @@ def matches(pattern: str, text: str) -> bool:
 
 @cache
 def _matcher() -> tuple[Any, Any]:
+    from cel_expr_python import cel  # noqa: PLC0415 - large, and not needed before
+
     environment = cel.NewEnv(variables={"pattern": cel.Type.STRING, "text": cel.Type.STRING})
     return environment, environment.compile("text.matches(pattern)")
