@@ -180,7 +180,7 @@ def fail_node(name: str, kubeconfig: Path | None) -> None:
     from muster.queue.simulated.nodes import operations  # noqa: PLC0415
 
     _operate(name, kubeconfig, lambda client, _: operations.fail(client, name))
-    click.echo(f"Node {name} is cut off. In 40 s it counts as lost; its pods are then evicted.")
+    click.echo(f"Node {name} is cut off. In 50 s it counts as lost; its pods are then evicted.")
 
 
 @node.command("heal")
