@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -103,10 +104,7 @@ async def _real(order: Order, tell: Tell) -> AsyncIterator[_Running]:
         running = await asyncio.to_thread(
             start, programs, Path(directory), audit_log=order.audit_log is not None
         )
-        with running as control_plane:
-            if order.audit_log and control_plane.audit_log:
-                order.audit_log.unlink(missing_ok=True)
-                order.audit_log.symlink_to(control_plane.audit_log)
+        with running as control_plane, _shown(control_plane.audit_log, order.audit_log):
             write_private(order.kubeconfig, control_plane.kubeconfig.read_text(encoding="utf-8"))
             async with HttpClient(read_kubeconfig(str(order.kubeconfig))) as client:
                 nodes = simulated_nodes(
@@ -118,6 +116,21 @@ async def _real(order: Order, tell: Tell) -> AsyncIterator[_Running]:
                 )
                 async with nodes:
                     yield control_plane.url, str(control_plane.kubectl)
+
+
+@contextmanager
+def _shown(log: Path | None, wanted: Path | None) -> Iterator[None]:
+    """Have a log of a control plane where it is wanted, while it is written and afterwards."""
+    if not (log and wanted):
+        yield
+        return
+    wanted.unlink(missing_ok=True)
+    wanted.symlink_to(log)
+    try:
+        yield
+    finally:
+        wanted.unlink()
+        shutil.copyfile(log, wanted)
 
 
 def announcement(record: Record, nodes: int) -> str:
