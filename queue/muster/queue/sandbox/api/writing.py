@@ -183,8 +183,8 @@ class Writer:
 
     async def _create(self, course: _Course, obj: Object, *, owned: bool) -> Written:
         place, resource = course.place, course.resource
-        self._check_namespace(place)
         metadata: dict[str, Any] = obj.setdefault("metadata", {})
+        self._check_namespace(place, metadata.get("name", ""))
         if metadata.pop("resourceVersion", ""):
             raise Refusal(500, "", "resourceVersion should not be set on objects to be created")
         for name in _SET_BY_SERVER:
@@ -209,7 +209,7 @@ class Writer:
             raise invalid(resource.kind_subject(obj["metadata"].get("name", "")), errors)
         course.warnings += resource.strategy.warnings(obj, None)
         await self._validate(course, attributes, obj)
-        self._check_namespace(place)  # admission takes its time
+        self._check_namespace(place, obj["metadata"]["name"])  # admission takes its time
         key = self._free_key(course, obj, may_rename=not place.name and not metadata.get("name"))
         stored = await self._put(course, key, obj, None)
         return Written(stored, created=True, warnings=tuple(course.warnings))
@@ -328,7 +328,7 @@ class Writer:
             reset=resource.strategy.reset_fields(subresource),
         )
 
-    def _check_namespace(self, place: Place) -> None:
+    def _check_namespace(self, place: Place, new_name: str) -> None:
         """See that a namespace is there to take new objects."""
         if not place.resource.kind.namespaced:
             return
@@ -340,7 +340,7 @@ class Writer:
             message = f"namespace {name} is being terminated"
             why = f"unable to create new content in namespace {name} because it is being terminated"
             cause = Cause("NamespaceTerminating", message, "metadata.namespace")
-            raise forbidden(place.subject, why, [cause])
+            raise forbidden(place.resource.subject(new_name), why, [cause])
 
     def _attributes(
         self, course: _Course, operation: Operation, obj: Object, old: Shared | None
