@@ -20,7 +20,7 @@ from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.reading import ListOptions
 from muster.queue.sandbox.api.server import MERGE_PATCH, ApiServer
 from muster.queue.sandbox.api.watching import WatchOptions
-from muster.queue.sandbox.kinds.resource import Object
+from muster.queue.sandbox.kinds.resources import Object
 
 
 class LocalClient:

@@ -12,7 +12,7 @@ from muster.queue.clock import LoopClock, VirtualLoop
 from muster.queue.sandbox.api.attributes import Attributes, User
 from muster.queue.sandbox.api.https import Caller
 from muster.queue.sandbox.api.webhooks import Webhooks
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared, Strategy
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared, Strategy
 from muster.queue.sandbox.kinds.schemas import object_meta
 from muster.queue.sandbox.schema.node import compile_definition
 

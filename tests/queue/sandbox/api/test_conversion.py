@@ -9,7 +9,7 @@ from muster.queue.client.refusal import Refusal
 from muster.queue.clock import LoopClock
 from muster.queue.sandbox.api.conversion import Converter
 from muster.queue.sandbox.api.https import Caller
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared, Strategy
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared, Strategy
 from muster.queue.sandbox.kinds.schemas import object_meta
 from muster.queue.sandbox.schema.node import compile_definition
 from tests.queue.sandbox.api.hooks import WIDGET, run

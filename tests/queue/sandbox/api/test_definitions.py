@@ -12,7 +12,7 @@ from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.api.definitions import KEY, Definitions, Hands
 from muster.queue.sandbox.api.versions import Convert, Versions
 from muster.queue.sandbox.kinds.definitions import DefinitionStrategy, condition, is_true
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.store.memory import Key, Store
 from tests.queue.api.manifests import NOON, Manifest, changed
 from tests.queue.sandbox.api.hooks import run

@@ -13,7 +13,7 @@ from aiohttp import web
 from muster.queue.clock import LoopClock, WallClock
 from muster.queue.sandbox.api.https import ANSWER_BYTES_MAX, Caller, CallFailed
 from muster.queue.sandbox.http.tls import Identity, make_identity
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from tests.queue.sandbox.api.hooks import run
 
 IDENTITY = make_identity(WallClock().now_us())

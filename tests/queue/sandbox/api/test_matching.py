@@ -6,7 +6,7 @@ import pytest
 
 from muster.queue.client.kinds import NAMESPACE, NODE
 from muster.queue.client.refusal import Refusal
-from muster.queue.sandbox.kinds.resource import Object
+from muster.queue.sandbox.kinds.resources import Object
 from tests.queue.sandbox.api.hooks import (
     CONFIG_MAPS,
     NEW_WIDGETS,

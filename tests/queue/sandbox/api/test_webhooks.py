@@ -8,7 +8,7 @@ import pytest
 from muster.queue.client.kinds import CONFIG_MAP
 from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.kinds.custom import custom_resources
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared, Strategy
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared, Strategy
 from muster.queue.sandbox.kinds.schemas import schema
 from tests.queue.sandbox.api.hooks import (
     WIDGETS,

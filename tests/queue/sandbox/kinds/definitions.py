@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any, Final
 
-from muster.queue.sandbox.kinds.resource import Object
+from muster.queue.sandbox.kinds.resources import Object
 from tests.queue.api.manifests import Manifest, changed
 
 SCHEMA: Final = "spec.versions[0].schema.openAPIV3Schema"

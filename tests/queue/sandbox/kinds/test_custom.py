@@ -13,7 +13,7 @@ from muster.queue.sandbox.kinds.custom import (
     terminating,
 )
 from muster.queue.sandbox.kinds.published import published_schema
-from muster.queue.sandbox.kinds.resource import Object, Resource, Scale
+from muster.queue.sandbox.kinds.resources import Object, Resource, Scale
 from tests.queue.api.manifests import NOON, Manifest, changed
 from tests.queue.sandbox.kinds.definitions import SCHEMA, SPEC, a_definition, another_version
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from muster.queue.sandbox.kinds.resource import Resource, Shared
+from muster.queue.sandbox.kinds.resources import Resource, Shared
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from muster.queue.client.kinds import Kind
 from muster.queue.client.refusal import no_such_path
-from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.resources import Resource
 
 
 class Catalogue:

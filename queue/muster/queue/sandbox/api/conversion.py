@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.api.https import Caller, CallFailed
 from muster.queue.sandbox.kinds.names import label_key, label_value
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.schema.defaulting import copied, fill_defaults
 from muster.queue.sandbox.schema.pruning import prune
 

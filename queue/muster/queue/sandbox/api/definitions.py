@@ -32,7 +32,7 @@ from muster.queue.sandbox.kinds.custom import (
     terminating,
 )
 from muster.queue.sandbox.kinds.definitions import FINALIZER, TERMINATING, is_true
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.schema.defaulting import fill_defaults
 from muster.queue.sandbox.schema.pruning import prune
 from muster.queue.sandbox.store.memory import Change, Key, Store

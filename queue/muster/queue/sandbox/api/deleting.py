@@ -31,7 +31,7 @@ from muster.queue.sandbox.api.reading import Listing, ListOptions, Reader
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.api.writing import NAMESPACES, may_go
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.store.memory import Outdated, Store, Stored
 
 ORPHAN: Final = "orphan"

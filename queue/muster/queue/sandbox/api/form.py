@@ -14,7 +14,7 @@ from muster.queue.client.refusal import (
     invalid,
     invalid_value,
 )
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.store.memory import Key, Stored
 
 MODIFIED = (
@@ -67,11 +67,14 @@ def check_kind(resource: Resource, obj: Shared) -> None:
         detail = f"must be {kind.kind}"
         error = invalid_value("kind", given, detail)
         raise invalid(resource.kind_subject((obj.get("metadata") or {}).get("name", "")), [error])
-    given, version = given or kind.kind, (version or kind.version).rpartition("/")[2]
-    raise bad_request(
-        f'{given} in version "{version}" cannot be handled as a {kind.kind}: '
-        f"converting ({version}.{given}) to a {kind.kind}: unknown conversion"
-    )
+    raise unconvertible(given or kind.kind, version or kind.version, kind.kind)
+
+
+def unconvertible(given: str, api_version: str, wanted: str) -> Refusal:
+    """Refuse a body of one kind where another is wanted."""
+    version = api_version.rpartition("/")[2]
+    why = f"converting ({version}.{given}) to a {wanted}: unknown conversion"
+    return bad_request(f'{given} in version "{version}" cannot be handled as a {wanted}: {why}')
 
 
 def check_place(place: Place, obj: Shared) -> None:

@@ -21,7 +21,7 @@ import aiohttp
 import orjson
 
 from muster.queue.clock import Clock
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 Handler = Callable[[Shared], Awaitable[Mapping[str, Any]]]
 """Answers a review in this process."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from muster.queue.client.labels import matches_labels
 from muster.queue.client.refusal import forbidden
 from muster.queue.sandbox.api.attributes import Attributes
-from muster.queue.sandbox.kinds.resource import Resource, Shared
+from muster.queue.sandbox.kinds.resources import Resource, Shared
 
 if TYPE_CHECKING:
     from muster.queue.sandbox.kinds.match_conditions import Condition

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from muster.queue.sandbox.kinds.definition_form import approval
 from muster.queue.sandbox.kinds.definitions import condition, is_true
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 
 ESTABLISHED: Final = "Established"
 NAMES_ACCEPTED: Final = "NamesAccepted"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from muster.queue.client.refusal import Refusal
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.patches.json_patch import json_patch
 from muster.queue.sandbox.schema.defaulting import copied
 

@@ -24,7 +24,7 @@ from muster.queue.client.refusal import (
 from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.selection import Test, named, selection
 from muster.queue.sandbox.api.versions import Versions
-from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.resources import Resource
 from muster.queue.sandbox.store.memory import Key, Store, Stored
 
 _CONTINUE_VERSION: Final = "meta.k8s.io/v1"

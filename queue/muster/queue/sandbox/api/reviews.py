@@ -14,7 +14,7 @@ import orjson
 
 from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.api.attributes import Attributes
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 
 API_VERSION: Final = "admission.k8s.io/v1"
 _KIND: Final = "AdmissionReview"

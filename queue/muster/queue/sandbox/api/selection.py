@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from muster.queue.client.refusal import bad_request
 from muster.queue.sandbox.kinds.names import label_key, label_value
-from muster.queue.sandbox.kinds.resource import Resource, Shared
+from muster.queue.sandbox.kinds.resources import Resource, Shared
 
 Test = Callable[[Shared], bool]
 """Says whether an object is selected."""

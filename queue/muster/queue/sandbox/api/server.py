@@ -40,7 +40,7 @@ from muster.queue.sandbox.kinds.access import access_resources
 from muster.queue.sandbox.kinds.builtin import builtin_resources
 from muster.queue.sandbox.kinds.classes import system_priority_classes
 from muster.queue.sandbox.kinds.events import EVENTS, convert_events
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.ownership.managers import apply
 from muster.queue.sandbox.patches.json_patch import json_patch, unknown_members
 from muster.queue.sandbox.patches.merge_patch import merge_patch

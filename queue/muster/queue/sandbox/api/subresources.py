@@ -21,7 +21,7 @@ from muster.queue.sandbox.api.deleting import check_preconditions
 from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.writing import Edit, Written
-from muster.queue.sandbox.kinds.resource import Object, Path, Scale, Shared
+from muster.queue.sandbox.kinds.resources import Object, Path, Scale, Shared
 from muster.queue.sandbox.store.memory import Stored
 
 if TYPE_CHECKING:

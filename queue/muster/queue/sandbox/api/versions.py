@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import orjson
 
 from muster.queue.sandbox.api.catalogue import Catalogue
-from muster.queue.sandbox.kinds.resource import Object, Resource
+from muster.queue.sandbox.kinds.resources import Object, Resource
 from muster.queue.sandbox.store.memory import Stored
 
 Convert = Callable[[Sequence[Object], str], Awaitable[list[Object]]]

@@ -26,7 +26,7 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.sandbox.api.selection import Test, selection
 from muster.queue.sandbox.api.versions import Versions
-from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.resources import Resource
 from muster.queue.sandbox.store.memory import Change, Store, Stored
 
 BEHIND_MAX: Final = 10_000

@@ -28,7 +28,7 @@ from muster.queue.sandbox.api.reviews import (
     review_of,
     verdict,
 )
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.patches.json_patch import json_patch
 from muster.queue.sandbox.schema.decoding import DecodingError
 from muster.queue.sandbox.schema.defaulting import copied

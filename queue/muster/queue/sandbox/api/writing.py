@@ -40,7 +40,7 @@ from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.kinds.metadata import metadata_errors, metadata_update_errors
 from muster.queue.sandbox.kinds.plugins import admit
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.ownership.managers import keep_times, record_update
 from muster.queue.sandbox.schema.decoding import DecodingError
 from muster.queue.sandbox.schema.pruning import prune

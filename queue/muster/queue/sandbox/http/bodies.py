@@ -7,21 +7,39 @@ from typing import Any, Final
 from aiohttp import web
 
 from muster.queue.client.refusal import Refusal, bad_request, unsupported_media_type
+from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.options import first, integer
 from muster.queue.sandbox.api.server import APPLY_PATCH, STRATEGIC_PATCH
 from muster.queue.sandbox.http.negotiation import JSON, PROTOBUF, YAML
-from muster.queue.sandbox.kinds.resource import Object, Resource
+from muster.queue.sandbox.http.protobuf import decode_content, open_envelope
+from muster.queue.sandbox.http.wire import WireError
+from muster.queue.sandbox.kinds.resources import Object
+from muster.queue.sandbox.kinds.schemas import schema
+from muster.queue.sandbox.schema.node import Schema
 from muster.queue.sandbox.schema.parsing import ParseError, parse_json, parse_yaml
 
 _SHOWN_MAX: Final = 30
+_PARTS: Final[Mapping[str, str]] = {
+    "binding": "io.k8s.api.core.v1.Binding",
+    "eviction": "io.k8s.api.policy.v1.Eviction",
+    "scale": "io.k8s.api.autoscaling.v1.Scale",
+}
+"""What is written to sub-resources that have a form of their own."""
+_DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
-async def read_object(request: web.BaseRequest, resource: Resource) -> tuple[Object, list[str]]:
+async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, list[str]]:
     """Return the object in a body, and what is wrong with it although it can be read."""
+    resource = place.resource
     media_type = media_type_of(request) or JSON
-    if media_type not in {JSON, YAML}:
+    if media_type == PROTOBUF and resource.custom and place.subresource not in _PARTS:
+        raise unsupported_media_type((JSON, YAML))
+    if media_type not in {JSON, YAML, PROTOBUF}:
         raise unsupported_media_type((JSON, YAML, PROTOBUF))
     body = await request.read()
+    if media_type == PROTOBUF:
+        part = _PARTS.get(place.subresource)
+        return _read_protobuf(body, schema(part) if part else resource.schema), []
     try:
         value, faults = (parse_yaml if media_type == YAML else parse_json)(body)
         if value is None and not resource.custom:
@@ -33,6 +51,32 @@ async def read_object(request: web.BaseRequest, resource: Resource) -> tuple[Obj
             f"couldn't get version/kind; json parse error: {error} ({_shown(body)})"
         ) from None
     return value, faults
+
+
+def _read_protobuf(body: bytes, place: Place) -> Object:
+    """Return the object in a body; raises Refusal."""
+    kind, resource = place.resource.kind, place.resource
+    name, version = _PARTS.get(place.subresource, (kind.kind, kind.api_version))
+    try:
+        found = open_envelope(body)
+    except WireError as error:
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {name}): "
+            f"{error} ({_shown(body)})"
+        ) from None
+    head = {"kind": found.kind or name, "apiVersion": found.api_version or version}
+    if head != {"kind": name, "apiVersion": version}:
+        raise unconvertible(*head.values(), name)
+    component = _COMPONENTS.get(name)
+    try:
+        return head | decode_content(
+            found.content, schema(component) if component else resource.schema
+        )
+    except WireError as error:
+        shown = version.rpartition("/")[2]
+        raise bad_request(
+            f'{name} in version "{shown}" cannot be handled as a {name}: {error}'
+        ) from None
 
 
 def media_type_of(request: web.BaseRequest) -> str:

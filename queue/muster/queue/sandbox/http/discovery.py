@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from muster.queue.sandbox.api.catalogue import Catalogue
-from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.resources import Resource
 
 AGGREGATED_TYPE: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _VERBS: Final = (

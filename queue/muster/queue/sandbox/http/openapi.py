@@ -15,7 +15,7 @@ import orjson
 
 from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.api.server import patch_types
-from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.resources import Resource
 from muster.queue.sandbox.kinds.schemas import components, references
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"

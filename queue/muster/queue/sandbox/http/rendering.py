@@ -13,7 +13,7 @@ from muster.queue.sandbox.api.reading import Listing
 from muster.queue.sandbox.api.watching import Event
 from muster.queue.sandbox.http.negotiation import Form
 from muster.queue.sandbox.http.tables import Table
-from muster.queue.sandbox.kinds.resource import Resource, Shared
+from muster.queue.sandbox.kinds.resources import Resource, Shared
 from muster.queue.sandbox.store.memory import Stored
 
 _META = "meta.k8s.io/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from muster.queue.sandbox.api.catalogue import Catalogue
-from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.resources import Resource
 
 
 class Target(NamedTuple):

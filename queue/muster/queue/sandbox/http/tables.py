@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from muster.queue.client.refusal import bad_request, invalid_value
-from muster.queue.sandbox.kinds.resource import Column, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Column, Resource, Shared
 
 INCLUDES: Final = ("None", "Metadata", "Object")
 _META: Final = "meta.k8s.io/v1"

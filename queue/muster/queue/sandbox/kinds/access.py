@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from muster.queue.client.kinds import Kind
-from muster.queue.sandbox.kinds.resource import Answer, Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Answer, Object, Resource, Shared
 from muster.queue.sandbox.kinds.schemas import schema
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from muster.queue.api.timestamps import TimestampError, parse_timestamp
-from muster.queue.sandbox.kinds.resource import Column, Shared
+from muster.queue.sandbox.kinds.resources import Column, Shared
 
 _US: Final = 1_000_000
 _MINUTE: Final = 60

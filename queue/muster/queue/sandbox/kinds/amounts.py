@@ -15,7 +15,7 @@ from muster.queue.sandbox.kinds.metadata import not_found
 from muster.queue.sandbox.kinds.names import label_key
 from muster.queue.sandbox.kinds.pod_resources import HUGE_PAGES, is_pod_level
 from muster.queue.sandbox.kinds.quantities import nanos
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 NameErrors = Callable[[str, str], Iterator[FieldError]]
 """Yields what is wrong with the name of a resource, given its place and the name."""

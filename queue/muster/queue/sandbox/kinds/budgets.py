@@ -10,7 +10,7 @@ from muster.queue.client.refusal import FieldError, invalid_value, not_supported
 from muster.queue.sandbox.kinds.conditions import conditions_errors
 from muster.queue.sandbox.kinds.metadata import negative, selector_errors
 from muster.queue.sandbox.kinds.names import pattern_error
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.kinds.strategy import StatusStrategy
 
 _POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")

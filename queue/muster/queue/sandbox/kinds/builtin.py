@@ -37,7 +37,7 @@ from muster.queue.sandbox.kinds.namespaces import NamespaceStrategy
 from muster.queue.sandbox.kinds.nodes import NodeStrategy
 from muster.queue.sandbox.kinds.pod_table import POD_COLUMNS
 from muster.queue.sandbox.kinds.pods import PodStrategy, PodTemplateStrategy
-from muster.queue.sandbox.kinds.resource import Resource
+from muster.queue.sandbox.kinds.resources import Resource
 from muster.queue.sandbox.kinds.roles import BindingStrategy, RoleStrategy
 from muster.queue.sandbox.kinds.schemas import schema
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from muster.queue.sandbox.kinds.ages import age
-from muster.queue.sandbox.kinds.resource import Column, Shared
+from muster.queue.sandbox.kinds.resources import Column, Shared
 
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"

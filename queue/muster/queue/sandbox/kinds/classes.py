@@ -17,7 +17,7 @@ from muster.queue.sandbox.kinds.amounts import requirements_errors
 from muster.queue.sandbox.kinds.metadata import labels_errors, unchanged
 from muster.queue.sandbox.kinds.names import dns_label
 from muster.queue.sandbox.kinds.pod_scheduling import tolerations_errors
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, CountedStrategy, put_back
 
 SYSTEM_CLASSES: Final[Mapping[str, tuple[int, str]]] = {

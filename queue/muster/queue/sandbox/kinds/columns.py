@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from muster.queue.sandbox.kinds.ages import AGE, age
 from muster.queue.sandbox.kinds.jsonpath import JsonPath, PathError, as_text
-from muster.queue.sandbox.kinds.resource import Column, Shared
+from muster.queue.sandbox.kinds.resources import Column, Shared
 
 
 def printer_columns(version: Shared) -> tuple[Column, ...]:

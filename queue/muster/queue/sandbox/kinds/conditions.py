@@ -16,7 +16,7 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.sandbox.kinds.metadata import label_key_errors, negative
 from muster.queue.sandbox.kinds.names import pattern_error
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 _STATUSES: Final = ("False", "True", "Unknown")
 _REASON_MAX: Final = 1024

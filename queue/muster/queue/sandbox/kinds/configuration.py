@@ -17,7 +17,7 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.sandbox.kinds.metadata import unchanged
 from muster.queue.sandbox.kinds.names import config_key
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
 SIZE_MAX: Final = 1024 * 1024

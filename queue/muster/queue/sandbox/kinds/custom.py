@@ -20,7 +20,7 @@ from muster.queue.sandbox.kinds.embedded import embedded_errors
 from muster.queue.sandbox.kinds.jsonpath import as_text
 from muster.queue.sandbox.kinds.names import label_key
 from muster.queue.sandbox.kinds.published import published_schema, schema_name
-from muster.queue.sandbox.kinds.resource import (
+from muster.queue.sandbox.kinds.resources import (
     Object,
     Path,
     Resource,

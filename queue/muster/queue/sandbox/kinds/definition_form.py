@@ -28,7 +28,7 @@ from muster.queue.sandbox.kinds.definition_parts import (
     subresource_errors,
 )
 from muster.queue.sandbox.kinds.names import dns_1035_label, dns_subdomain
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.kinds.webhook_clients import client_config_errors
 
 APPROVED: Final = "api-approved.kubernetes.io"

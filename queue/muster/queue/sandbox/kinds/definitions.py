@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from muster.queue.client.refusal import FieldError
 from muster.queue.sandbox.kinds.definition_form import definition_errors, status_errors
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import StatusStrategy
 
 COMPONENT: Final = (

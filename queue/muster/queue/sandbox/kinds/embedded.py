@@ -9,7 +9,7 @@ from typing import Any, Final
 from muster.queue.client.refusal import FieldError, invalid_value, required
 from muster.queue.sandbox.kinds.metadata import metadata_errors
 from muster.queue.sandbox.kinds.names import dns_1035_label, path_segment
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.schema.node import Schema
 
 _COMPILED: Final = "embedded"

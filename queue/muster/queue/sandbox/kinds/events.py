@@ -13,7 +13,7 @@ from typing import Any, Final
 from muster.queue.client.refusal import FieldError, invalid_value, required
 from muster.queue.sandbox.kinds.metadata import unchanged
 from muster.queue.sandbox.kinds.names import dns_subdomain, label_key
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
 EVENTS: Final = "events."

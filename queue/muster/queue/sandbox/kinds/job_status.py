@@ -23,7 +23,7 @@ from muster.queue.sandbox.kinds.index_intervals import (
 from muster.queue.sandbox.kinds.job_validation import INDEXED, invalid
 from muster.queue.sandbox.kinds.metadata import negative
 from muster.queue.sandbox.kinds.pod_validation import INT32_MAX
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.kinds.strategy import entries
 
 _CONDITIONS: Final = "status.conditions"

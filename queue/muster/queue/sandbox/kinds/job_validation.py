@@ -23,7 +23,7 @@ from muster.queue.sandbox.kinds.metadata import (
 )
 from muster.queue.sandbox.kinds.names import dns_label, domain_path, label_key
 from muster.queue.sandbox.kinds.pod_validation import template_errors
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.selection import matches
 from muster.queue.sandbox.kinds.strategy import entries, part, put_back
 

@@ -24,7 +24,7 @@ from muster.queue.sandbox.kinds.job_validation import (
 from muster.queue.sandbox.kinds.names import dns_label
 from muster.queue.sandbox.kinds.pod_defaults import fill_pod_spec
 from muster.queue.sandbox.kinds.pod_validation import INT32_MAX
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import StatusStrategy
 
 _BACKOFF_LIMIT: Final = 6

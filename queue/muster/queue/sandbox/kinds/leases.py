@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from muster.queue.client.refusal import FieldError, invalid_value
 from muster.queue.sandbox.kinds.metadata import negative
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
 

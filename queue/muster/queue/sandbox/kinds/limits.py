@@ -25,7 +25,7 @@ from muster.queue.sandbox.kinds.amounts import (
 from muster.queue.sandbox.kinds.names import label_key
 from muster.queue.sandbox.kinds.pod_resources import Amounts, container_amounts
 from muster.queue.sandbox.kinds.quantities import nanos
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, part
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from muster.queue.client.refusal import not_implemented
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.schema.expressions import (
     Checker,
     EvaluationError,

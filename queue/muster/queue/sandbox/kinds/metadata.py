@@ -25,7 +25,7 @@ from muster.queue.sandbox.kinds.names import (
     label_key,
     label_value,
 )
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 IMMUTABLE: Final = "field is immutable"
 ANNOTATIONS_MAX: Final = 256 * 1024

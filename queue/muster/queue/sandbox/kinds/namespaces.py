@@ -7,7 +7,7 @@ from typing import Final
 
 from muster.queue.client.refusal import FieldError, invalid_value
 from muster.queue.sandbox.kinds.names import dns_label, label_key
-from muster.queue.sandbox.kinds.resource import Object, Path, Shared
+from muster.queue.sandbox.kinds.resources import Object, Path, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, put_back
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"

@@ -18,7 +18,7 @@ from muster.queue.sandbox.kinds.amounts import amount_errors
 from muster.queue.sandbox.kinds.metadata import label_key_errors
 from muster.queue.sandbox.kinds.names import label_value
 from muster.queue.sandbox.kinds.pod_scheduling import effect_errors
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import StatusStrategy, entries, part
 
 _FAMILIES_MAX: Final = 2

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from muster.queue.client.refusal import Refusal, forbidden
 from muster.queue.sandbox.kinds.limits import apply_limits, limits_errors
-from muster.queue.sandbox.kinds.resource import Object, Resource, Shared
+from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 
 LookUp = Callable[[str, str, str], Shared | None]
 """Returns an object by the key of its resource, its namespace and its name."""

@@ -30,7 +30,7 @@ from muster.queue.sandbox.kinds.pod_volumes import (
     mounts_errors,
     resource_reference_errors,
 )
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 _PORT_MAX: Final = 65535
 _ID_MAX: Final = 2**31 - 1

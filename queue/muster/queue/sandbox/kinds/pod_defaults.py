@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from muster.queue.sandbox.kinds.pod_resources import fill_pod_resources
-from muster.queue.sandbox.kinds.resource import Object
+from muster.queue.sandbox.kinds.resources import Object
 
 _DEFAULT_MODE: Final = 0o644
 _WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "projected")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from muster.queue.sandbox.kinds.quantities import nanos, sum_of
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 
 Amounts = Mapping[str, str]
 

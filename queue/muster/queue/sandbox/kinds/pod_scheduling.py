@@ -15,7 +15,7 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.sandbox.kinds.metadata import label_key_errors, selector_errors
 from muster.queue.sandbox.kinds.names import dns_label, dns_subdomain, label_key, label_value
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -9,7 +9,7 @@ from muster.queue.client.refusal import FieldError, forbidden_field, invalid_val
 from muster.queue.sandbox.kinds.metadata import unchanged
 from muster.queue.sandbox.kinds.names import dns_subdomain, label_key
 from muster.queue.sandbox.kinds.pod_validation import address_errors
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 _OF_THE_SYSTEM: Final = ("PodScheduled", "Ready", "Initialized")
 _FAMILIES_MAX: Final = 2

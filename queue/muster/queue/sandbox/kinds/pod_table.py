@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from muster.queue.sandbox.kinds.ages import age
 from muster.queue.sandbox.kinds.cells import AGE, NONE
-from muster.queue.sandbox.kinds.resource import Column, Shared
+from muster.queue.sandbox.kinds.resources import Column, Shared
 from muster.queue.sandbox.kinds.strategy import entries, part
 
 _ENDED: Final = ("Succeeded", "Failed")

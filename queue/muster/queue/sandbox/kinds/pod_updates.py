@@ -14,7 +14,7 @@ from muster.queue.client.refusal import FieldError, forbidden_field, invalid_val
 from muster.queue.sandbox.kinds.names import range_error
 from muster.queue.sandbox.kinds.pod_scheduling import REQUIRED, tolerations_errors
 from muster.queue.sandbox.kinds.pod_validation import INT32_MAX, pod_content_errors
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import entries, part, put_back
 
 _CHANGEABLE: Final = (

@@ -49,7 +49,7 @@ from muster.queue.sandbox.kinds.pod_scheduling import (
 )
 from muster.queue.sandbox.kinds.pod_volumes import volumes_errors
 from muster.queue.sandbox.kinds.quantities import nanos
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.kinds.strategy import entries
 
 INT32_MAX: Final = 2**31 - 1

@@ -16,7 +16,7 @@ from muster.queue.client.refusal import (
 from muster.queue.sandbox.kinds.metadata import not_found
 from muster.queue.sandbox.kinds.names import dns_label, label_key
 from muster.queue.sandbox.kinds.quantities import nanos
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 Volumes = Mapping[str, Shared]
 """The volumes of a pod that are sound, by name."""

@@ -17,7 +17,7 @@ from muster.queue.sandbox.kinds.pod_resources import service_class
 from muster.queue.sandbox.kinds.pod_status import pod_status_errors
 from muster.queue.sandbox.kinds.pod_updates import pod_update_errors
 from muster.queue.sandbox.kinds.pod_validation import pod_errors, template_errors
-from muster.queue.sandbox.kinds.resource import Object, Path, Shared
+from muster.queue.sandbox.kinds.resources import Object, Path, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, StatusStrategy, put_back
 
 POD: Final = "io.k8s.api.core.v1.Pod"

@@ -12,7 +12,7 @@ from typing import Final
 from muster.queue.client.refusal import FieldError, invalid_value, not_supported, required
 from muster.queue.sandbox.kinds.metadata import selector_errors
 from muster.queue.sandbox.kinds.names import dns_subdomain, path_segment
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
 GROUP: Final = "rbac.authorization.k8s.io"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 
 def matches(selector: Shared, labels: Mapping[str, str]) -> bool:

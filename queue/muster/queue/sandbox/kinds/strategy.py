@@ -14,7 +14,7 @@ from typing import Any
 from muster.queue.client.refusal import FieldError
 from muster.queue.sandbox.kinds.canonical import canonicalize
 from muster.queue.sandbox.kinds.metadata import standard_finalizers_errors
-from muster.queue.sandbox.kinds.resource import Object, Path, Shared, Strategy
+from muster.queue.sandbox.kinds.resources import Object, Path, Shared, Strategy
 
 
 class BuiltInStrategy(Strategy):

@@ -16,7 +16,7 @@ from muster.queue.sandbox.kinds.cells import (
     labels_text,
     selector_text,
 )
-from muster.queue.sandbox.kinds.resource import Column, Shared
+from muster.queue.sandbox.kinds.resources import Column, Shared
 from muster.queue.sandbox.kinds.strategy import entries, part
 
 Columns = tuple[Column, ...]

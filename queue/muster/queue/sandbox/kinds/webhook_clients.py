@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from muster.queue.client.refusal import FieldError, invalid_value, required
 from muster.queue.sandbox.kinds.names import dns_subdomain, range_error
-from muster.queue.sandbox.kinds.resource import Shared
+from muster.queue.sandbox.kinds.resources import Shared
 
 _FORM: Final = "; desired format: https://host[/path]"
 _PORT_MAX: Final = 65_535

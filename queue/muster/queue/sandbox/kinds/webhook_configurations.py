@@ -15,7 +15,7 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.sandbox.kinds.metadata import selector_errors
 from muster.queue.sandbox.kinds.names import dns_1035_label, dns_subdomain, label_key
-from muster.queue.sandbox.kinds.resource import Object, Shared
+from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import CountedStrategy
 from muster.queue.sandbox.kinds.webhook_clients import client_config_errors
 
