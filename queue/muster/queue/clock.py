@@ -73,6 +73,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._virtual = _NeverWaits()
         super().__init__(self._virtual)
+        # Timers due within this are due now. The default, a nanosecond, is nothing next to half a
+        # year in seconds: there, timers would never be due.
+        self._clock_resolution = 1e-7
 
     def time(self) -> float:
         return self._virtual.now_s
