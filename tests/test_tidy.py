@@ -59,6 +59,21 @@ ENGINE_CALLS = {
     "float": FLOATS,
 }
 
+# What runs on any clock, and the same way in every run.
+SIMULABLE = tuple(
+    f"queue/muster/queue/{part}/"
+    for part in (
+        "client",
+        "sandbox/api",
+        "sandbox/kinds",
+        "sandbox/ownership",
+        "sandbox/patches",
+        "sandbox/schema",
+        "sandbox/store",
+        "simulated",
+    )
+)
+
 # Text that must not be committed: each is a secret of one machine.
 FOREIGN_TEXT = {
     "address of a package index": re.compile(
@@ -157,6 +172,25 @@ def engine_is_exact_and_repeatable(module: Module) -> Iterator[str]:
                 pass
 
 
+def time_and_chance_are_arguments(module: Module) -> Iterator[str]:
+    """What can run on virtual time knows no other, and what can be repeated knows no chance."""
+    for node in module.nodes if module.path.startswith(SIMULABLE) else ():
+        match node:
+            case ast.Import(names=[ast.alias(name="time" | "random" | "secrets" as name)]):
+                yield f"line {node.lineno}: imports {name}: take a Clock or a Random as an argument"
+            case ast.ImportFrom(module="time" | "secrets" as name):
+                yield f"line {node.lineno}: imports {name}: take a Clock or a Random as an argument"
+            case ast.Attribute(
+                value=ast.Name(id="datetime" | "date" | "uuid"),
+                attr="now" | "today" | "utcnow" | "uuid1" | "uuid4" as name,
+            ):
+                yield f"line {node.lineno}: {name}(): take a Clock or a Random as an argument"
+            case ast.Attribute(value=ast.Name(id="asyncio"), attr="sleep"):
+                yield f"line {node.lineno}: asyncio.sleep: wait on the Clock"
+            case _:
+                pass
+
+
 def no_test_waits_or_looks_away(module: Module) -> Iterator[str]:
     for node in module.nodes if module.in_tests else ():
         match node:
@@ -179,6 +213,7 @@ RULES: tuple[Rule, ...] = (
     fits_in_the_head,
     engine_imports_are_pure,
     engine_is_exact_and_repeatable,
+    time_and_chance_are_arguments,
     no_test_waits_or_looks_away,
 )
 
@@ -264,6 +299,11 @@ OFFENCES = [
     (engine_is_exact_and_repeatable, ENGINE + "x.py", "float(x)"),
     (engine_is_exact_and_repeatable, ENGINE + "x.py", "x = a / b"),
     (engine_is_exact_and_repeatable, ENGINE + "x.py", "x /= b"),
+    (time_and_chance_are_arguments, SIMULABLE[0] + "x.py", "import time"),
+    (time_and_chance_are_arguments, SIMULABLE[0] + "x.py", "from time import monotonic"),
+    (time_and_chance_are_arguments, SIMULABLE[0] + "x.py", "datetime.now(UTC)"),
+    (time_and_chance_are_arguments, SIMULABLE[0] + "x.py", "uuid.uuid4()"),
+    (time_and_chance_are_arguments, SIMULABLE[0] + "x.py", "asyncio.sleep(1)"),
     (no_test_waits_or_looks_away, "tests/x.py", "time.sleep(1)"),
     (no_test_waits_or_looks_away, "tests/x.py", "from time import sleep"),
     (no_test_waits_or_looks_away, "tests/x.py", "pytest.skip('later')"),
