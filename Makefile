@@ -46,6 +46,7 @@ crds: setup ## Write crds/ from the API models
 
 builtin-schemas: controlplane ## Write the sandbox's schemas of built-in kinds from a real control plane
 	$(BIN)/python tools/builtin_schemas.py
+	$(BIN)/python tools/field_numbers.py
 
 docs: setup ## Write what the commands shown in the docs print
 	$(BIN)/python tools/transcripts.py

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
 from muster.queue.client.refusal import Refusal, bad_request, unsupported_media_type
-from muster.queue.sandbox.api.form import Place
+from muster.queue.sandbox.api.form import Place, unconvertible
 from muster.queue.sandbox.api.options import first, integer
 from muster.queue.sandbox.api.server import APPLY_PATCH, STRATEGIC_PATCH
 from muster.queue.sandbox.http.negotiation import JSON, PROTOBUF, YAML
@@ -15,14 +16,25 @@ from muster.queue.sandbox.http.protobuf import decode_content, open_envelope
 from muster.queue.sandbox.http.wire import WireError
 from muster.queue.sandbox.kinds.resources import Object
 from muster.queue.sandbox.kinds.schemas import schema
-from muster.queue.sandbox.schema.node import Schema
 from muster.queue.sandbox.schema.parsing import ParseError, parse_json, parse_yaml
 
-_SHOWN_MAX: Final = 30
-_PARTS: Final[Mapping[str, str]] = {
-    "binding": "io.k8s.api.core.v1.Binding",
-    "eviction": "io.k8s.api.policy.v1.Eviction",
-    "scale": "io.k8s.api.autoscaling.v1.Scale",
+_OBJECTS: Final = (JSON, YAML, PROTOBUF)
+_SHOWN_BYTES_MAX: Final = 30
+
+
+class _Form(NamedTuple):
+    """What a body in protocol buffers has to be."""
+
+    kind: str
+    api_version: str
+    component: str
+    """Of its schema."""
+
+
+_PARTS: Final[Mapping[str, _Form]] = {
+    "binding": _Form("Binding", "v1", "io.k8s.api.core.v1.Binding"),
+    "eviction": _Form("Eviction", "policy/v1", "io.k8s.api.policy.v1.Eviction"),
+    "scale": _Form("Scale", "autoscaling/v1", "io.k8s.api.autoscaling.v1.Scale"),
 }
 """What is written to sub-resources that have a form of their own."""
 _DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -31,15 +43,16 @@ _DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, list[str]]:
     """Return the object in a body, and what is wrong with it although it can be read."""
     resource = place.resource
-    media_type = media_type_of(request) or JSON
-    if media_type == PROTOBUF and resource.custom and place.subresource not in _PARTS:
+    media_type = _known_media_type_of(request)
+    form = _PARTS.get(place.subresource)
+    if media_type == PROTOBUF and resource.custom and form is None:
+        # What a definition says of a field has no number.
         raise unsupported_media_type((JSON, YAML))
-    if media_type not in {JSON, YAML, PROTOBUF}:
-        raise unsupported_media_type((JSON, YAML, PROTOBUF))
     body = await request.read()
     if media_type == PROTOBUF:
-        part = _PARTS.get(place.subresource)
-        return _read_protobuf(body, schema(part) if part else resource.schema), []
+        kind = resource.kind
+        own = _Form(kind.kind, kind.api_version, resource.schema_name)
+        return _read_protobuf(body, form or own), []
     try:
         value, faults = (parse_yaml if media_type == YAML else parse_json)(body)
         if value is None and not resource.custom:
@@ -53,35 +66,38 @@ async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, l
     return value, faults
 
 
-def _read_protobuf(body: bytes, place: Place) -> Object:
-    """Return the object in a body; raises Refusal."""
-    kind, resource = place.resource.kind, place.resource
-    name, version = _PARTS.get(place.subresource, (kind.kind, kind.api_version))
+def _read_protobuf(body: bytes, form: _Form) -> Object:
+    kind, version = form.kind, form.api_version
     try:
         found = open_envelope(body)
     except WireError as error:
         raise bad_request(
-            f"the object provided is unrecognized (must be of type {name}): "
+            f"the object provided is unrecognized (must be of type {kind}): "
             f"{error} ({_shown(body)})"
         ) from None
-    head = {"kind": found.kind or name, "apiVersion": found.api_version or version}
-    if head != {"kind": name, "apiVersion": version}:
-        raise unconvertible(*head.values(), name)
-    component = _COMPONENTS.get(name)
+    head = {"kind": found.kind or kind, "apiVersion": found.api_version or version}
+    if head != {"kind": kind, "apiVersion": version}:
+        raise unconvertible(head["kind"], head["apiVersion"], kind)
     try:
-        return head | decode_content(
-            found.content, schema(component) if component else resource.schema
-        )
+        return head | decode_content(found.content, schema(form.component))
     except WireError as error:
         shown = version.rpartition("/")[2]
         raise bad_request(
-            f'{name} in version "{shown}" cannot be handled as a {name}: {error}'
+            f'{kind} in version "{shown}" cannot be handled as a {kind}: {error}'
         ) from None
 
 
 def media_type_of(request: web.BaseRequest) -> str:
     """Return the media type of a body, without parameters; "" if it isn't said."""
     return request.headers.get("Content-Type", "").partition(";")[0].strip()
+
+
+def _known_media_type_of(request: web.BaseRequest) -> str:
+    """Return the media type of an object; raises Refusal 415."""
+    media_type = media_type_of(request) or JSON
+    if media_type not in _OBJECTS:
+        raise unsupported_media_type(_OBJECTS)
+    return media_type
 
 
 def _check_head(value: Any) -> None:
@@ -103,12 +119,11 @@ def _kind_of(value: Any) -> str:
 
 
 def _shown(body: bytes) -> str:
-    text = body.decode(errors="replace")
-    if not text:
+    if not body:
         return "<empty>"
-    if not text.isprintable():
-        text = body.hex()
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]} ..."
+    start = body[:_SHOWN_BYTES_MAX]
+    text = start.decode(errors="replace") if body.startswith(b"{") else start.hex()
+    return text if start == body else f"{text} ..."
 
 
 async def read_patch(request: web.BaseRequest, media_type: str) -> tuple[Any, list[str]]:
@@ -137,8 +152,11 @@ async def read_delete_options(
 ) -> dict[str, Any]:
     """Return the DeleteOptions of a body, else those of the query."""
     if request.can_read_body and (body := await request.read()):
+        media_type = _known_media_type_of(request)
+        if media_type == PROTOBUF:
+            return _read_delete_options(body)
         try:
-            value, _ = (parse_yaml if media_type_of(request) == YAML else parse_json)(body)
+            value, _ = (parse_yaml if media_type == YAML else parse_json)(body)
             _check_head(value)
         except ParseError as error:
             raise bad_request(
@@ -155,3 +173,14 @@ async def read_delete_options(
     if "dryRun" in query:
         asked["dryRun"] = query["dryRun"]
     return asked
+
+
+def _read_delete_options(body: bytes) -> Object:
+    try:
+        found = open_envelope(body)
+        head = {"kind": found.kind, "apiVersion": found.api_version}
+        if found.kind not in {"", "DeleteOptions"}:
+            return head  # which is refused for it
+        return head | decode_content(found.content, schema(_DELETE_OPTIONS))
+    except WireError as error:
+        raise bad_request(str(error)) from None

@@ -121,7 +121,7 @@ class Objects:
 
     async def _create(self, asked: Asked) -> web.Response:
         options = asked.options("CreateOptions")
-        body, faults = await read_object(asked.request, asked.place.resource)
+        body, faults = await read_object(asked.request, asked.place)
         written = await self._server.create(asked.place, body, options.with_faults(faults))
         if asked.place.subresource:
             return self._answers.success(201, warnings=written.warnings)
@@ -129,7 +129,7 @@ class Objects:
 
     async def _replace(self, asked: Asked) -> web.Response:
         options = asked.options("UpdateOptions")
-        body, faults = await read_object(asked.request, asked.place.resource)
+        body, faults = await read_object(asked.request, asked.place)
         written = await self._server.replace(asked.place, body, options.with_faults(faults))
         return self._shown_written(asked, written)
 

@@ -18,6 +18,7 @@ import orjson
 from muster.queue.sandbox.schema.node import BuiltIn, Raw, Schema
 
 FILE: Final = Path(__file__).parent / "data" / "builtin.json"
+NUMBERS_FILE: Final = Path(__file__).parent / "data" / "field_numbers.json"
 
 # By the OpenAPI document of their group and version.
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -75,6 +76,18 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 def components() -> Mapping[str, Raw]:
     """Return every component by its name, as OpenAPI v3 writes it; not to be changed."""
     known: Mapping[str, Raw] = orjson.loads(FILE.read_bytes())
+    return known
+
+
+@cache
+def field_numbers() -> Mapping[str, Mapping[str, Any]]:
+    """
+    Return the names of fields by their numbers in protocol buffers, of components with fields.
+
+    A number may stand for a message whose fields JSON has in the object itself: then there are
+    these in place of a name. Not to be changed.
+    """
+    known: Mapping[str, Mapping[str, Any]] = orjson.loads(NUMBERS_FILE.read_bytes())
     return known
 
 
