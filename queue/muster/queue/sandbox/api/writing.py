@@ -11,7 +11,8 @@ state it meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -102,6 +103,15 @@ class _Course:
     def resource(self) -> Resource:
         return self.place.resource
 
+    @contextmanager
+    def warning_of(self) -> Iterator[None]:
+        """Let a refusal tell what there was to warn of, too."""
+        try:
+            yield
+        except Refusal as refusal:
+            refusal.warnings = (*self.warnings, *refusal.warnings)
+            raise
+
 
 class Writer:
     """Creates and updates objects."""
@@ -121,7 +131,8 @@ class Writer:
     async def create(self, place: Place, body: Object, options: WriteOptions) -> Written:
         """Store a new object; raises Refusal."""
         course = _Course(place, options, self.now())
-        return await self._create(course, self._read(course, body), owned=False)
+        with course.warning_of():
+            return await self._create(course, self._read(course, body), owned=False)
 
     def answer(self, place: Place, body: Object, options: WriteOptions) -> Written:
         """Answer an object that is a question, and store nothing; raises Refusal."""
@@ -156,7 +167,8 @@ class Writer:
             try:
                 if edit.trusted:
                     return await self._update_trusted(course, new, old, seen)
-                return await self._update(course, new, old, seen, edit)
+                with course.warning_of():
+                    return await self._update(course, new, old, seen, edit)
             except Outdated:
                 if meant:
                     break

@@ -61,11 +61,12 @@ def _compile(schema: Schema) -> _Prune:
     # A value may have another type than its schema says.
     prune_object = _compile_object(schema)
     prune_item = compiled(schema.items or FIELDLESS) if schema is not FIELDLESS else None
+    keeps_items = schema.items is None and schema.preserves_unknown
 
     def prune(value: Any, unknown: list[str]) -> None:
         if value.__class__ is dict:
             prune_object(value, unknown)
-        elif value.__class__ is list:
+        elif value.__class__ is list and not keeps_items:
             _prune_list(value, unknown, prune_item or prune)
 
     return prune
