@@ -159,9 +159,7 @@ async def read_delete_options(
             value, _ = (parse_yaml if media_type == YAML else parse_json)(body)
             _check_head(value)
         except ParseError as error:
-            raise bad_request(
-                f"couldn't get version/kind; json parse error: {error} ({_shown(body)})"
-            ) from None
+            raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
         return dict(value)
     asked: dict[str, Any] = {}
     if (grace := integer(query, "gracePeriodSeconds")) is not None:

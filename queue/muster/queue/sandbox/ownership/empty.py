@@ -13,6 +13,8 @@ from typing import Any, Final
 from muster.queue.sandbox.schema.node import Schema
 
 _COMPILED: Final = "empty object"
+_NULL: Final = frozenset({("ClusterRole", "rules"), ("Role", "rules")})
+"""Lists that are always written, although nothing requires them."""
 
 
 def empty_object(schema: Schema) -> dict[str, Any]:
@@ -25,6 +27,7 @@ def empty_object(schema: Schema) -> dict[str, Any]:
 
 def _fields(schema: Schema) -> dict[str, Any]:
     required = schema.raw.get("required") or ()
+    kind = schema.name.rpartition(".")[2]
     fields: dict[str, Any] = {}
     for name, described in (schema.raw.get("properties") or {}).items():
         field = schema.properties[name]
@@ -33,7 +36,7 @@ def _fields(schema: Schema) -> dict[str, Any]:
             fields[name] = _fields(field) if field.type == "object" else None
         elif zero is not None:
             fields[name] = zero
-        elif _is_null(field, required=name in required):
+        elif _is_null(field, required=name in required or (kind, name) in _NULL):
             fields[name] = None
     return fields
 
