@@ -220,6 +220,9 @@ def _rewrite(schema: Raw, *, amounts: bool = False) -> _Rewrite | None:
     if reference := _reference(schema):
         if amounts and reference.endswith(".Quantity"):
             return rounded_amount
+        schema_name, is_alternative, _ = reference.partition("Or")
+        if is_alternative and schema_name.endswith(".JSONSchemaProps"):
+            return partial(_rewrite_schemas, _object_form(schema_name).rewrite)
         has_fields = "properties" in components()[reference]
         return _object_form(reference).rewrite if has_fields else None
     if isinstance(items := schema.get("items"), Mapping):
@@ -229,6 +232,11 @@ def _rewrite(schema: Raw, *, amounts: bool = False) -> _Rewrite | None:
         each = _rewrite(values, amounts=True)
         return partial(_rewrite_map, each) if each else None
     return None
+
+
+def _rewrite_schemas(each: _Rewrite, value: Any) -> Any:
+    """Rewrite a schema in a definition, or what may stand there instead of one."""
+    return _rewrite_list(each, value) if type(value) is list else each(value)
 
 
 def _rewrite_list(each: _Rewrite, values: Any) -> Any:
