@@ -79,7 +79,11 @@ def _schemas(resources: Iterable[Resource]) -> dict[str, Any]:
     known = components()
     for resource in resources:
         name = schema_name(resource)
-        raw = resource.published() if resource.published else known[name]
+        raw = (
+            resource.published()
+            if resource.published
+            else {"description": resource.description, **known[name]}
+        )
         schemas[name] = raw
         schemas[f"{name}List"] = _list_schema(resource, name)
         wanted += references(raw)

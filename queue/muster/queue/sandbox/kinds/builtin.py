@@ -78,7 +78,7 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
 
 def builtin_resources() -> tuple[Resource, ...]:
     """Return all of them, in the order of discovery."""
-    return (*_core(), *_batch(), *_policies(), *_extensions())
+    return (*_core(), *_pods(), *_batch(), *_policies(), *_extensions())
 
 
 def _core() -> tuple[Resource, ...]:
@@ -114,6 +114,11 @@ def _core() -> tuple[Resource, ...]:
             subresources=("finalize", "status"),
             selectable=fields.NAMESPACE,
         ),
+    )
+
+
+def _pods() -> tuple[Resource, ...]:
+    return (
         _resource(
             NODE,
             f"{_API}.core.v1.Node",
