@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from cProfile import Profile
 from pathlib import Path
 
-from tests.bench import admissions, cycles, memory, preemption, traces
+from tests.bench import admissions, cycles, memory, preemption, sandbox, traces
 from tests.bench.measure import SMALL, Measured, Row, Scale, Unavailable, measured
 from tests.bench.report import as_json, as_markdown, as_text, replaced
 
-GROUPS = (cycles, admissions, preemption, memory, traces)
+GROUPS = (cycles, admissions, preemption, memory, traces, sandbox)
 PROFILED_FUNCTIONS = 15
 
 

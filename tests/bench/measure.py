@@ -37,6 +37,8 @@ class Unit(Enum):
     MEBIBYTES = "MiB", 0
     TIMES = "x", 0
     EVICTIONS = "evictions", 0
+    PERCENT = "%", 1
+    """Of one core's time."""
 
     def __init__(self, label: str, time_exponent: int) -> None:
         self.label = label
