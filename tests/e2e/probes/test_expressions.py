@@ -78,7 +78,7 @@ VALUES = {
     "concatenated": Asked(WORDS, "self + ['b'] == ['a', 'b']", ["a"], ["b"]),
     "sorted": Asked(WORDS, "self.isSorted()", ["a", "b"], ["b", "a"]),
     "an_index": Asked(WORDS, "self.indexOf('a') == 1", ["b", "a"], ["a"]),
-    "sets": Asked(SET, "self == ['a', 'b']", ["a", "b"], ["a", "c"]),
+    "sets": Asked(SET, "self == ['a', 'b']", ["b", "a"], ["a", "c"]),
     "subset": Asked(WORDS, "sets.contains(['a', 'b'], self)", ["b"], ["c"]),
     "rows": Asked(
         ROWS,
