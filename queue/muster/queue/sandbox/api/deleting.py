@@ -158,7 +158,8 @@ class Deleter:
         resource = place.resource
         obj = seen.private()
         grace_s = self._mark(resource, obj, asked)
-        _set_finalizers(obj, asked)
+        by_default = resource.strategy.orphans_dependents
+        _set_finalizers(obj, asked, orphans_by_default=by_default)
         if not (grace_s or obj["metadata"].get("finalizers") or resource.strategy.holds(obj)):
             last = seen if dry_run else self._store.delete(place.key, seen)
             if resource.strategy.graceful:
@@ -214,17 +215,18 @@ def check_preconditions(place: Place, present: Shared, conditions: Shared) -> No
         )
 
 
-def _set_finalizers(obj: Object, asked: Shared) -> None:
+def _set_finalizers(obj: Object, asked: Shared, *, orphans_by_default: bool) -> None:
     """Leave word of how dependents are to be dealt with."""
     policy = asked.get("propagationPolicy")
     orphans = asked.get("orphanDependents")
+    present = obj["metadata"].get("finalizers") or ()
     if policy is None and orphans is not None:
         policy = "Orphan" if orphans else "Background"
     if policy is None:
-        return
-    finalizers = [
-        each for each in obj["metadata"].get("finalizers") or () if each not in {ORPHAN, FOREGROUND}
-    ]
+        if not orphans_by_default or {ORPHAN, FOREGROUND} & {*present}:
+            return
+        policy = "Orphan"
+    finalizers = [each for each in present if each not in {ORPHAN, FOREGROUND}]
     if wanted := _FINALIZERS[policy]:
         finalizers.append(wanted)
     if finalizers:
