@@ -97,6 +97,9 @@ class Deleter:
                 raise forbidden(place.subject, "this namespace may not be deleted")
             check_preconditions(place, seen.value, asked.get("preconditions") or {})
             warnings = await self._validate(place, seen, asked, options, dry_run=dry_run)
+            if asked.get("propagationPolicy") is None and asked.get("orphanDependents") is None:
+                told = place.resource.strategy.orphan_warning
+                warnings += (told,) if told else ()
             try:
                 return await self._delete(place, seen, asked, warnings, dry_run=dry_run)
             except Outdated:

@@ -35,6 +35,11 @@ class JobStrategy(StatusStrategy):
 
     generation = True
     orphans_dependents = True
+    orphan_warning = (
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
+        "this warning"
+    )
 
     def __init__(self) -> None:
         super().__init__("io.k8s.api.batch.v1.Job")

@@ -47,6 +47,8 @@ class Strategy:
 
     orphans_dependents = False
     """Unless asked otherwise, its deletion leaves what it owns."""
+    orphan_warning = ""
+    """What whoever deletes it is told when that is so."""
 
     def default(self, obj: Object) -> None:
         """Fill what may be left out."""
