@@ -22,6 +22,7 @@ import yaml
 from tests.queue.api.manifests import Manifest
 
 JSON = "application/json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -37,6 +38,8 @@ class Answer:
     code: int
     body: Manifest
     headers: Message
+    content: bytes
+    """The body as it came; `body` holds its text if it is no JSON."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -200,8 +203,8 @@ class Api:
         try:
             answer = json.loads(text)
         except ValueError:
-            answer = {"text": text.decode()}
-        return Answer(response.status, answer, response.headers)
+            answer = {"text": text.decode(errors="replace")}
+        return Answer(response.status, answer, response.headers, text)
 
     def get(self, manifest: Manifest, **query: str) -> Answer:
         return self.request("GET", place(manifest), **query)

@@ -1,8 +1,8 @@
 """
 What an API server makes of manifests of built-in kinds, and of changes to such objects.
 
-`answers` asks a server; `RECORDED` is what a real one said. To record anew, after a new version of
-Kubernetes or for new cases:
+`answers` asks a server; `RECORDED` is what a real one said, and `ENCODED` the same of new objects
+in protocol buffers. To record anew, after a new version of Kubernetes or for new cases:
 
     .venv/bin/python -m tests.e2e.builtin_answers KUBECONFIG
 
@@ -10,6 +10,7 @@ Objects are compared whole but for what differs each time. Of refusals the cause
 a refusal shows a whole object in Go's words is not.
 """
 
+import base64
 import json
 import re
 import sys
@@ -19,11 +20,12 @@ from typing import Any
 
 import yaml
 
-from tests.e2e.api import MERGE, Answer, Api
+from tests.e2e.api import JSON, MERGE, PROTOBUF, Answer, Api, collection
 from tests.queue.api.manifests import Manifest, changed
 
 CASES = Path(__file__).parents[1] / "queue/sandbox/kinds"
 RECORDED = CASES / "answers.json"
+ENCODED = CASES.parent / "http/encoded.json"
 
 Told = dict[str, Any]
 """An answer as it is compared."""
@@ -90,6 +92,16 @@ def answers(api: Api) -> dict[str, Told]:
     return found
 
 
+def encoded(api: Api) -> dict[str, str]:
+    """Ask a real server for objects in protocol buffers, and return them in base64 by case."""
+    found: dict[str, str] = {}
+    for name, manifest in cases("accepted").items():
+        path, headers = f"{collection(manifest)}?dryRun=All", {"Accept": PROTOBUF}
+        answer = api.request("POST", path, json.dumps(manifest).encode(), JSON, headers)
+        found[name] = base64.b64encode(answer.content).decode()
+    return found
+
+
 def _changed(api: Api, entry: dict[str, Any]) -> Iterator[tuple[str, Told]]:
     made = api.create(entry["manifest"]).expect(201)
     try:
@@ -118,9 +130,13 @@ def _replaced(api: Api, made: Manifest, changes: Manifest, subresource: str) -> 
 def main() -> None:
     """Record what the server behind a kubeconfig says."""
     with Api(Path(sys.argv[1])) as api:
-        found = answers(api)
+        _write(RECORDED, answers(api))
+        _write(ENCODED, encoded(api))
+
+
+def _write(path: Path, found: dict[str, Any]) -> None:
     lines = (f"{json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in found)
-    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

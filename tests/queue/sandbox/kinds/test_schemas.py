@@ -1,10 +1,17 @@
 """The file of schemas holds facts of what is served, and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from muster.queue.sandbox.kinds.builtin import builtin_resources
-from muster.queue.sandbox.kinds.schemas import NAMES, components, object_meta, references, schema
+from muster.queue.sandbox.kinds.schemas import (
+    NAMES,
+    components,
+    field_numbers,
+    object_meta,
+    references,
+    schema,
+)
 
 
 def keywords(raw: Any, *, fields: bool = False) -> Iterator[str]:
@@ -54,3 +61,25 @@ def test_kinds_that_contain_themselves_are_compiled() -> None:
     name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
     assert schema(name).properties["not"] is schema(name)
+
+
+def names_in(numbers: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of fields, of messages in messages as well."""
+    for name in numbers.values():
+        if isinstance(name, str):
+            yield name
+        else:
+            yield from names_in(name)
+
+
+def test_every_field_has_one_number_but_what_kind_it_is() -> None:
+    with_fields = {
+        name: raw["properties"] for name, raw in components().items() if "properties" in raw
+    }
+
+    assert field_numbers().keys() == with_fields.keys()
+    for component, fields in with_fields.items():
+        numbered = list(names_in(field_numbers()[component]))
+        assert len(numbered) == len(set(numbered))
+        assert set(numbered) <= set(fields)
+        assert set(fields) - set(numbered) <= {"apiVersion", "kind"}

@@ -138,6 +138,7 @@ class Writer:
         """Answer an object that is a question, and store nothing; raises Refusal."""
         course = _Course(place, options, self.now())
         question = self._read(course, body)
+        place.resource.strategy.default(question)
         assert place.resource.answer
         answered = place.resource.answer(question, options.user.manifest())
         return Written(_unstored(answered, 0), created=True, warnings=tuple(course.warnings))
