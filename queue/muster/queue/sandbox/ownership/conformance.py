@@ -20,8 +20,42 @@ from muster.queue.sandbox.schema.node import Schema
 
 def mismatches(schema: Schema | None, obj: dict[str, Any]) -> str:
     """Return what is wrong with an applied object, "" if nothing is."""
+    if _conforms(schema, obj, preserves=False):
+        return ""
     found = list(_mismatches(schema, obj, preserves=False))
     return "\n  ".join(["errors:", *found] if len(found) > 1 else found)
+
+
+def _conforms(schema: Schema | None, value: Any, *, preserves: bool) -> bool:
+    """Tell whether nothing is wrong with a value, in less time than saying it takes."""
+    if schema is None or value is None:
+        return True
+    kind = schema.type
+    preserves = preserves or schema.preserves_unknown
+    if value.__class__ is dict and kind in {"object", ""}:
+        known, others = schema.properties, schema.additional
+        for name, part in value.items():
+            child = known.get(name) or others
+            if child is None:
+                if known and not preserves:
+                    return False
+            elif part.__class__ is str and child.type == "string":
+                continue
+            elif not _conforms(child, part, preserves=preserves):
+                return False
+        return True
+    if value.__class__ is list and kind in {"array", ""}:
+        if schema.list_type != "atomic" and not _are_told_apart(schema, value):
+            return False
+        return all(_conforms(schema.items, item, preserves=preserves) for item in value)
+    return not _wrong_kind(schema, value)
+
+
+def _are_told_apart(schema: Schema, items: list[Any]) -> bool:
+    try:
+        return len({step_to(schema, item) for item in items}) == len(items)
+    except MalformedListError:
+        return False
 
 
 def _mismatches(schema: Schema | None, value: Any, *, preserves: bool) -> Iterator[str]:

@@ -27,6 +27,7 @@ Value = Any
 """A part of a JSON document, shared: never changed."""
 
 _NO_PROPERTIES: Final[Mapping[str, Schema]] = {}
+_CONTAINERS: Final[tuple[type, ...]] = (dict, list)
 
 
 class MalformedListError(ValueError):
@@ -119,9 +120,12 @@ def _claimed_in_map(schema: Schema | None, value: Mapping[str, Value]) -> Fields
     named, others = _fields_of(schema)
     fields: Fields = {}
     for name in sorted(value):
-        if (known := named.get(name)) is None:
-            fields[f"f:{name}"] = as_member(_claimed(others, value[name]))
-        elif (below := _claimed(known, value[name])) is not None:
+        part = value[name]
+        if part.__class__ not in _CONTAINERS:
+            fields[f"f:{name}"] = {}
+        elif (known := named.get(name)) is None:
+            fields[f"f:{name}"] = as_member(_claimed(others, part))
+        elif (below := _claimed(known, part)) is not None:
             fields[f"f:{name}"] = below
     return fields or None
 
@@ -137,6 +141,8 @@ def _claimed_in_list(schema: Schema, value: list[Value]) -> Fields | None:
 
 def _whole(schema: Schema | None, value: Value) -> Fields:
     """Return all that comes or goes with a value: itself, and every field and entry in it."""
+    if value.__class__ not in _CONTAINERS:
+        return {}
     below = _parts(schema, value)
     return {SELF: {}, **below} if below else {}
 
@@ -144,12 +150,16 @@ def _whole(schema: Schema | None, value: Value) -> Fields:
 def _parts(schema: Schema | None, value: Value) -> Fields:
     if _is_shared_map(schema, value):
         named, others = _fields_of(schema)
-        return {
-            f"f:{name}": _whole(named.get(name) or others, value[name]) for name in sorted(value)
-        }
+        fields: Fields = {}
+        for name in sorted(value):
+            part = value[name]
+            # Most are scalars, which have no parts.
+            is_container = part.__class__ in _CONTAINERS
+            fields[f"f:{name}"] = _whole(named.get(name) or others, part) if is_container else {}
+        return fields
     if _is_shared_list(schema, value):
         assert schema is not None
-        fields: Fields = {}
+        fields = {}
         for item in value:
             step = step_to(schema, item)
             fields[step] = {} if step in fields else _whole(schema.items, item)

@@ -44,18 +44,30 @@ def parse_json(body: bytes) -> tuple[Any, list[str]]:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return _parse_slowly(body)
+    if _is_rendered(value, body):
+        return value, []
     # Each key has a quote and a colon, so as many of them as keys means that none is missing.
     if body.count(b'":') == _count_keys(value):
         return value, []
     return _parse_slowly(body)
 
 
+def _is_rendered(value: Any, body: bytes) -> bool:
+    """Tell whether a text is how its value is written in the least space, so each key once."""
+    try:
+        return orjson.dumps(value) == body.rstrip()
+    except orjson.JSONEncodeError:  # an integer of more than 64 bits
+        return False
+
+
 def _count_keys(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value) + sum(map(_count_keys, value.values()))
-    if isinstance(value, list):
-        return sum(map(_count_keys, value))
-    return 0
+    if value.__class__ is dict:
+        count = len(value)
+        for part in value.values():
+            if part.__class__ is dict or part.__class__ is list:
+                count += _count_keys(part)
+        return count
+    return sum(map(_count_keys, value)) if value.__class__ is list else 0
 
 
 class _Repeating(dict[str, Any]):
