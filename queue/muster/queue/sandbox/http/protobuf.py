@@ -8,7 +8,7 @@ JSON are, on the way that both take from here. Bodies are read only: answers are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -56,9 +56,11 @@ def open_envelope(body: bytes) -> Envelope:
 def decode_content(content: bytes, schema: Schema) -> Object:
     """Return an object of a built-in type but for its kind and version; raises WireError."""
     try:
-        return _message(schema).read(content, 0, len(content), None)
-    except RecursionError:
+        decoded = _message(schema).read(content, 0, len(content), None)
+        orjson.dumps(decoded)  # or it couldn't be kept
+    except (RecursionError, orjson.JSONEncodeError):
         raise WireError("exceeded max depth") from None
+    return decoded
 
 
 _ENVELOPE: Final = Message(
@@ -80,18 +82,20 @@ def _message(schema: Schema) -> Message:
     if known is None:
         # Known before its fields are: types contain themselves.
         known = schema.compiled[_COMPILED] = Message(_type_name(schema))
-        known.fields.update(_fields(schema, field_numbers()[schema.name]))
+        _fill(known, schema, field_numbers()[schema.name])
     return known
 
 
-def _fields(schema: Schema, numbers: Mapping[str, Any]) -> Iterator[tuple[int, Field]]:
+def _fill(message: Message, schema: Schema, numbers: Mapping[str, Any]) -> None:
+    """Add the fields of a type to a message, or some of them."""
     for number, name in numbers.items():
         if isinstance(name, Mapping):
             inline = Message(_type_name(schema))
-            inline.fields.update(_fields(schema, name))
-            yield int(number), Field("", LENGTH, inline.read)
+            _fill(inline, schema, name)
+            field = Field("", LENGTH, inline.read)
         else:
-            yield int(number), _field(name, schema.properties[name], within=schema)
+            field = _field(name, schema.properties[name], within=schema)
+        message.add(int(number), field)
 
 
 def _field(name: str, schema: Schema, *, within: Schema) -> Field:
@@ -129,8 +133,7 @@ def _map(values: Schema, within: Schema) -> Read:
     value = _field("value", values, within=within)
     if value.repeated:
         # A list can't be the value of a map: there is a message around it.
-        around = Message("Items")
-        around.fields[1] = value._replace(name="items")
+        around = Message("Items", value._replace(name="items"))
         value = Field("value", LENGTH, _converted(around, lambda found: found.get("items", [])))
     entry = Message("Entry", Field("key", LENGTH, wire.text), value)
 

@@ -46,57 +46,73 @@ class Field(NamedTuple):
 
 
 class Message:
-    """What is known of one type: its fields by their numbers."""
+    """What is known of one type."""
 
-    __slots__ = ("_name", "fields")
+    __slots__ = ("_by_tag", "_name", "_names")
 
     def __init__(self, name: str, *fields: Field) -> None:
         self._name = name
-        self.fields = dict(enumerate(fields, 1))
+        self._names: dict[int, str] = {}
+        """Of fields, by their numbers."""
+        self._by_tag: dict[int, Field] = {}
+        for number, field in enumerate(fields, 1):
+            self.add(number, field)
+
+    def add(self, number: int, field: Field) -> None:
+        """Let a field stand under a number."""
+        self._names[number] = field.name
+        self._by_tag[number << 3 | field.wire] = field
+        if field.repeated and field.wire != LENGTH:
+            self._by_tag[number << 3 | LENGTH] = Field(field.name, LENGTH, _packed(field))
 
     def read(self, data: bytes, at: int, end: int, present: Any) -> dict[str, Any]:
         """Add the fields in a part of `data` to an object, or to a new one; raises WireError."""
         into: dict[str, Any] = {} if present is None else present
-        fields = self.fields
+        by_tag = self._by_tag
         while at < end:
             start = at
-            tag, at = _varint(data, at, end)
-            number, wire = tag >> 3, tag & 7
-            field = fields.get(number)
-            if field is not None and (wire == field.wire or (field.repeated and wire == LENGTH)):
-                value_at, at = _extent(data, at, end, wire)
-                _add(into, field, data, value_at, at, packed=wire != field.wire)
+            tag, at = (data[at], at + 1) if data[at] < _MORE else _varint(data, at, end)
+            field = by_tag.get(tag)
+            if field is None:
+                self._check_unknown(tag)
+                at = _skipped(data, start, end)
                 continue
-            if wire == _GROUP_END:
-                raise WireError(f"proto: {self._name}: wiretype end group for non-group")
-            if not number:
-                raise WireError(f"proto: {self._name}: illegal tag 0 (wire type {tag})")
-            if field is not None:
-                raise WireError(f"proto: wrong wireType = {wire} for field {_go_name(field)}")
-            at = _skipped(data, start, end)
+            name, wire, read, repeated = field
+            at, stop = _extent(data, at, end, wire)
+            if repeated:
+                into.setdefault(name, []).append(read(data, at, stop, None))
+            elif name:
+                into[name] = read(data, at, stop, into.get(name))
+            else:
+                read(data, at, stop, into)
+            at = stop
         return into
 
-
-def _add(
-    into: dict[str, Any], field: Field, data: bytes, at: int, end: int, *, packed: bool
-) -> None:
-    """Add the value of a field, or all those that are packed together, to an object."""
-    name = field.name
-    if not name:
-        field.read(data, at, end, into)
-    elif not field.repeated:
-        into[name] = field.read(data, at, end, into.get(name))
-    else:
-        values = into.setdefault(name, [])
-        while packed and at < end:
-            start, at = _extent(data, at, end, field.wire)
-            values.append(field.read(data, start, at, None))
-        if not packed:
-            values.append(field.read(data, at, end, None))
+    def _check_unknown(self, tag: int) -> None:
+        """See that there may be a field of a tag that is none of ours."""
+        number, wire = tag >> 3, tag & 7
+        if wire == _GROUP_END:
+            raise WireError(f"proto: {self._name}: wiretype end group for non-group")
+        if not number:
+            raise WireError(f"proto: {self._name}: illegal tag 0 (wire type {tag})")
+        if number in self._names:
+            name = self._names[number]
+            shown = "ObjectMeta" if name == "metadata" else name[:1].upper() + name[1:]
+            raise WireError(f"proto: wrong wireType = {wire} for field {shown}")
 
 
-def _go_name(field: Field) -> str:
-    return "ObjectMeta" if field.name == "metadata" else field.name[:1].upper() + field.name[1:]
+def _packed(field: Field) -> Read:
+    """Return what adds all the values that are in one piece."""
+
+    def read(data: bytes, at: int, end: int, present: Any) -> list[Any]:
+        values = [] if present is None else present
+        while at < end:
+            at, stop = _extent(data, at, end, field.wire)
+            values.append(field.read(data, at, stop, None))
+            at = stop
+        return values
+
+    return read
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
@@ -117,7 +133,10 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 def _extent(data: bytes, at: int, end: int, wire: int) -> tuple[int, int]:
     """Return where a value begins and ends."""
     if wire == LENGTH:
-        length, at = _varint(data, at, end)
+        if at < end and data[at] < _MORE:
+            length, at = data[at], at + 1
+        else:
+            length, at = _varint(data, at, end)
         if length > _UINT64_MAX >> 1:
             raise WireError("proto: negative length found during unmarshaling")
         stop = at + length
