@@ -39,8 +39,8 @@ class PodCollection:
         self._pods = pods
         self._queue: WorkQueue[Key] = WorkQueue(clock, rng)
         self._by_node = PodsByNode(pods)
-        self._away_us: dict[str, int] = {}
-        """Since when nodes are away that pods are bound to."""
+        self._orphaned_us: dict[Key, int] = {}
+        """Since when pods are known to be on a node that is away."""
         nodes.listen(self._heed_node)
         pods.listen(self._heed_pod)
 
@@ -50,15 +50,16 @@ class PodCollection:
         await self._queue.run(self._look_at, workers=_WORKERS)
 
     def _heed_node(self, change: Change) -> None:
-        name = change.key.name
-        if change.new is not None:
-            self._away_us.pop(name, None)
-            return
-        for pod in self._by_node.on(name):
-            self._queue.add(key_of(pod))
+        for pod in self._by_node.on(change.key.name):
+            if change.new is not None:
+                self._orphaned_us.pop(key_of(pod), None)
+            else:
+                self._queue.add(key_of(pod))
 
     def _heed_pod(self, change: Change) -> None:
-        if change.new is not None and self._is_away(node_of(change.new)):
+        if change.new is None:
+            self._orphaned_us.pop(change.key, None)
+        elif self._is_away(node_of(change.new)):
             self._queue.add(change.key)
 
     def _is_away(self, node_name: str) -> bool:
@@ -69,9 +70,9 @@ class PodCollection:
         if pod is None or not self._is_away(node_of(pod)):
             return
         now_us = self._clock.now_us()
-        away_us = now_us - self._away_us.setdefault(node_of(pod), now_us)
-        if away_us < QUARANTINE_S * _US:
-            self._queue.add_after(key, QUARANTINE_S - away_us / _US)
+        orphaned_us = now_us - self._orphaned_us.setdefault(key, now_us)
+        if orphaned_us < QUARANTINE_S * _US:
+            self._queue.add_after(key, QUARANTINE_S - orphaned_us / _US)
         else:
             await self._remove(key, pod, now_us)
 
