@@ -59,10 +59,19 @@ class Pool:
         return self.probe.until(self.pod(requests, changes), is_placed)
 
     def refused(
-        self, requests: Manifest | None = None, changes: Manifest | None = None
+        self,
+        requests: Manifest | None = None,
+        changes: Manifest | None = None,
+        because: str = "",
     ) -> Manifest:
-        """Make a pod; return it when it is known to fit nowhere."""
-        return self.probe.until(self.pod(requests, changes), is_unschedulable)
+        """
+        Make a pod; return it when it is known to fit nowhere, for this reason.
+
+        A node may be known to be ready a little later than it is said to be.
+        """
+        return self.probe.until(
+            self.pod(requests, changes), lambda pod: is_unschedulable(pod) and because in why(pod)
+        )
 
 
 def gpus(requests: Manifest) -> Manifest:

@@ -108,13 +108,15 @@ class Probe:
         with self.watch(manifest, resourceVersion=version) as events:
             events.until(lambda event: event["type"] == "DELETED")
 
-    def until_event(self, manifest: Manifest, reason: str) -> Manifest:
-        """Return the first event with this reason about an object."""
+    def until_event(self, manifest: Manifest, reason: str, message: str = "") -> Manifest:
+        """Return the first event with this reason, and message if given, about an object."""
         # Not all who write events say the uid.
         about = {"name": manifest["metadata"]["name"], "kind": manifest["kind"]}
         selector = ",".join(f"involvedObject.{field}={value}" for field, value in about.items())
         return self.until_some(
-            self.a("Event", "v1"), lambda event: event["reason"] == reason, fieldSelector=selector
+            self.a("Event", "v1"),
+            lambda event: event["reason"] == reason and message in event["message"],
+            fieldSelector=selector,
         )
 
     def priority_class(self, value: int, **content: str) -> str:

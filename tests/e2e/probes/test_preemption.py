@@ -36,7 +36,9 @@ def test_the_more_important_pod_gets_the_place(pool: Pool) -> None:
     pool.probe.api.patch(node, {"spec": {"unschedulable": None}}).expect(200)
 
     pool.probe.until(high, is_placed)
-    assert not is_placed(pool.probe.get(low))
+    # It may have been there first, for a moment.
+    left = pool.probe.api.get(low)
+    assert left.code == 404 or not is_placed(left.body)
 
 
 def test_a_more_important_pod_ends_a_less_important_one(pool: Pool) -> None:
@@ -78,7 +80,7 @@ def test_a_pod_ends_nobody_of_its_own_priority(pool: Pool) -> None:
     pool.node()
     first = pool.placed(FULL, of_priority(pool, 1))
 
-    message = why(pool.refused(FULL, of_priority(pool, 1)))
+    message = why(pool.refused(FULL, of_priority(pool, 1), because="No preemption victims found"))
 
     assert re.search(
         r"preemption: 0/\d+ nodes are available: .*1 No preemption victims found for incoming pod",
@@ -91,7 +93,9 @@ def test_a_polite_pod_ends_nobody(pool: Pool) -> None:
     pool.node()
     low = pool.placed(FULL, of_priority(pool, 1))
 
-    high = pool.refused(FULL, of_priority(pool, 2, preemptionPolicy="Never"))
+    high = pool.refused(
+        FULL, of_priority(pool, 2, preemptionPolicy="Never"), because="Insufficient cpu"
+    )
 
     assert why(high).endswith("preemption: not eligible due to preemptionPolicy=Never.")
     assert not is_ending(pool.probe.get(low))
@@ -101,7 +105,7 @@ def test_nobody_is_ended_in_vain(pool: Pool) -> None:
     pool.node()
     low = pool.placed(FULL, of_priority(pool, 1))
 
-    high = pool.refused({"cpu": "5"}, of_priority(pool, 2))
+    high = pool.refused({"cpu": "5"}, of_priority(pool, 2), because="Insufficient cpu")
 
     assert "Preemption is not helpful for scheduling" in why(high)
     assert not is_ending(pool.probe.get(low))
