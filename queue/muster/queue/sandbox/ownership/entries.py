@@ -184,23 +184,33 @@ def capped(entries: Entries) -> Entries:
     excess = len(updates) - UPDATE_ENTRIES_MAX
     if excess <= 0:
         return entries
-    entries = dict(entries)
-    first: dict[str, Owner] = {}
+    groups: dict[str, list[Owner]] = {}
     for owner in sorted(updates, key=lambda owner: _age(owner, entries[owner])):
+        group = groups.setdefault(owner.api_version, [])
+        group.append(owner)
+        # A group of n becomes one entry, so all but its first make one less.
+        excess -= len(group) > 1
         if not excess:
             break
-        version = owner.api_version
-        if version not in first:
-            first[version] = owner
-            continue
-        bucket = Owner(_ANCIENT, "Update", version, "")
-        if bucket not in entries:
-            entries[bucket] = entries.pop(first[version])
-        fields = union(entries[owner]["fieldsV1"], entries[bucket]["fieldsV1"])
-        time = entries.pop(owner).get("time") or ""
-        entries[bucket] = entry(bucket, version, time, fields)
-        excess -= 1
-    return entries
+    left = dict(entries)
+    for version, group in groups.items():
+        if len(group) > 1:
+            _merge_entries(left, version, group)
+    return left
+
+
+def _merge_entries(entries: Entries, version: str, group: list[Owner]) -> None:
+    """Make one entry of some of a version, the oldest first, and of those merged before."""
+    bucket = Owner(_ANCIENT, "Update", version, "")
+    # Where there is a bucket already, the oldest entry that is not in it is left alone.
+    owners = group[1:] if bucket in entries else group
+    fields = entries[bucket]["fieldsV1"] if bucket in entries else {}
+    for owner in owners:
+        fields = union(entries[owner]["fieldsV1"], fields)
+    time = entries[owners[-1]].get("time") or ""
+    for owner in owners:
+        del entries[owner]
+    entries[bucket] = entry(bucket, version, time, fields)
 
 
 # -- after a write ------------------------------------------------------------------------------

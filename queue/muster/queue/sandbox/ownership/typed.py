@@ -11,6 +11,7 @@ Nothing here changes an object; results share with their arguments what is the s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.queue.sandbox.ownership.fieldset import (
@@ -292,7 +293,7 @@ def _merge_lists(schema: Schema, live: list[Value], applied: list[Value]) -> lis
     present: dict[str, Value] = {}
     for step, item in zip(steps, live, strict=True):
         present[step] = MISSING if step in present else item
-    order = _merged_order(steps, list(wanted), present)
+    order = _merged_order(steps, list(wanted))
     out = []
     for step, place in order:
         if place is not None:
@@ -305,44 +306,31 @@ def _merge_lists(schema: Schema, live: list[Value], applied: list[Value]) -> lis
     return live if same else out
 
 
-def _merged_order(
-    live: list[str], wanted: list[str], present: Mapping[str, Value]
-) -> list[tuple[str, int | None]]:
-    """Return the steps of a merged list in order, those of `live` alone with their place there."""
+def _merged_order(live: list[str], wanted: list[str]) -> list[tuple[str, int | None]]:
+    """
+    Return the steps of a merged list in order, those of `live` alone with their place there.
+
+    An entry of both lists, met in `live` when its turn comes in `wanted`, brings along all that is
+    wanted up to it. One that is met out of turn is passed over.
+    """
+    known = dict.fromkeys(live)
     applied = dict.fromkeys(wanted)
-    shared = [step for step in reversed(wanted) if step in present]
-    following = shared.pop() if shared else None
+    turns = [step for step in reversed(wanted) if step in known]
+    ahead = iter(wanted)
     order: list[tuple[str, int | None]] = []
-    taken: set[str] = set()
-    here = there = 0
-    while here < len(live) or there < len(wanted):
-        if here < len(live) and there < len(wanted):
-            step = live[here]
-            if step == wanted[there]:
-                order.append((step, None))
-                taken.add(step)
-                here, there = here + 1, there + 1
-                following = shared.pop() if shared else None
-                continue
-            if step in applied and following not in {None, step}:
-                here += 1
-                continue
-        if here < len(live):
-            step = live[here]
-            if step not in applied:
-                order.append((step, here))
-                here += 1
-                continue
-            if step in taken:
-                here += 1
-        if there < len(wanted):
-            step = wanted[there]
-            order.append((step, None))
-            taken.add(step)
-            there += 1
-            if following == step:
-                following = shared.pop() if shared else None
-    return order
+    for place, step in enumerate(live):
+        if step not in applied:
+            order.append((step, place))
+        elif not turns:
+            # A repeated entry of `live` counts as the next one wanted.
+            order += [(each, None) for each in islice(ahead, 1)]
+        elif step == turns[-1]:
+            turns.pop()
+            for each in ahead:
+                order.append((each, None))
+                if each == step:
+                    break
+    return order + [(each, None) for each in ahead]
 
 
 # -- parts of an object -------------------------------------------------------------------------
