@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import gc
 import subprocess
 import sys
 import time
@@ -51,7 +53,7 @@ def sandbox() -> None:
 )
 @click.option("--store", type=FILE, metavar="FILE", help="Keep all objects in this file.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
-@click.option("--kubeconfig", type=FILE, metavar="FILE", help="Write the kubeconfig there.")
+@click.option("--kubeconfig", type=FILE, metavar="FILE", help="Have the kubeconfig there.")
 @click.option(
     "--pod-duration",
     type=Duration(),
@@ -82,6 +84,11 @@ def _check_options(options: dict[str, Any]) -> None:
         raise click.UsageError("--store and --port are for the sandbox's own API server only.")
     if options["audit_log"] and not options["real"]:
         raise click.UsageError("--audit-log is what a real control plane writes: add --real.")
+    if (kubeconfig := options["kubeconfig"]) and kubeconfig.exists():
+        # It is removed in the end: it must not be one that leads to other clusters.
+        raise click.UsageError(f"--kubeconfig {kubeconfig} exists already: name a new file.")
+    if kubeconfig and not kubeconfig.absolute().parent.is_dir():
+        raise click.UsageError(f"--kubeconfig {kubeconfig}: there is no such folder.")
 
 
 def _serve(session: Session, options: dict[str, Any]) -> None:
@@ -105,11 +112,16 @@ def _serve(session: Session, options: dict[str, Any]) -> None:
         real=options["real"],
         audit_log=options["audit_log"],
     )
+    # The default thresholds have the collector look at everything that is stored over and over.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     try:
         asyncio.run(run(session, order, click.echo))
     except (SessionError, StoreFileError, ControlPlaneError) as error:
         fail(str(error))
     except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            fail(f"Port {order.port} is taken: leave --port out, or name another one.")
         fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
 
 
@@ -129,14 +141,14 @@ def _start_detached(session: Session, *, real: bool) -> None:
             start_new_session=True,
         )
     deadline_s = time.monotonic() + (_BUILD_MAX_S if real else _START_MAX_S)
-    while session.running() is None:
+    while (record := session.running()) is None:
         if process.poll() is not None:
             fail(session.log.read_text(encoding="utf-8", errors="replace").strip())
         if time.monotonic() > deadline_s:
             process.terminate()
             fail(f"The sandbox did not get ready; its log is {session.log}")
         time.sleep(_POLL_S)
-    click.echo(session.log.read_text(encoding="utf-8"), nl=False)
+    click.echo(record.announcement())
     click.echo("It runs in the background: end it with `muster sandbox down`.")
 
 

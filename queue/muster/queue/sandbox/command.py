@@ -57,23 +57,24 @@ async def run(session: Session, order: Order, tell: Tell) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    with session.held():
+    with session.held() as tell_ready:
         running = _real(order, tell) if order.real else _sandbox(order)
-        async with running as (url, kubectl):
-            record = Record(
-                process_id=os.getpid(),
-                url=url,
-                kubeconfig=str(order.kubeconfig),
-                real=order.real,
-                store=str(order.store or ""),
-                kubectl=kubectl,
-            )
-            session.tell(record)
-            try:
-                tell(announcement(record, len(order.specs)))
+        try:
+            async with running as (url, kubectl):
+                record = Record(
+                    process_id=os.getpid(),
+                    url=url,
+                    kubeconfig=str(order.kubeconfig),
+                    real=order.real,
+                    nodes=len(order.specs),
+                    store=str(order.store.absolute()) if order.store else "",
+                    kubectl=kubectl,
+                )
+                tell_ready(record)
+                tell(record.announcement())
                 await ended.wait()
-            finally:
-                order.kubeconfig.unlink(missing_ok=True)
+        finally:
+            order.kubeconfig.unlink(missing_ok=True)
 
 
 _Running = tuple[str, str]
@@ -131,20 +132,3 @@ def _shown(log: Path | None, wanted: Path | None) -> Iterator[None]:
     finally:
         wanted.unlink()
         shutil.copyfile(log, wanted)
-
-
-def announcement(record: Record, nodes: int) -> str:
-    """Return what is said when a sandbox is ready: where it is, and what to type next."""
-    what = "A real control plane" if record.real else "The sandbox"
-    counted = {0: "no nodes", 1: "1 simulated node"}.get(nodes, f"{nodes} simulated nodes")
-    lines = [f"{what} is ready at {record.url}, with {counted}.", "", "In another terminal:", ""]
-    lines.append(f"  export KUBECONFIG={record.kubeconfig}")
-    if record.kubectl:
-        lines.append(f"  alias kubectl={record.kubectl}")
-    lines += [
-        "  kubectl get nodes",
-        "  kubectl create job hello --image=busybox -- sleep 5",
-        "  kubectl get pods --watch",
-        "",
-    ]
-    return "\n".join(lines)
