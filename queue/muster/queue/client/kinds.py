@@ -31,11 +31,16 @@ NAMESPACE: Final = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
 NODE: Final = Kind("", "v1", "Node", "nodes", namespaced=False)
 POD: Final = Kind("", "v1", "Pod", "pods", namespaced=True)
 CONFIG_MAP: Final = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
+SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+CORE_EVENT: Final = Kind("", "v1", "Event", "events", namespaced=True)
 EVENT: Final = Kind("events.k8s.io", "v1", "Event", "events", namespaced=True)
 JOB: Final = Kind("batch", "v1", "Job", "jobs", namespaced=True)
 LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
 PRIORITY_CLASS: Final = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False
+)
+DISRUPTION_BUDGET: Final = Kind(
+    "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True
 )
 CRD: Final = Kind(
     "apiextensions.k8s.io",

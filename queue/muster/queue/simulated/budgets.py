@@ -15,14 +15,13 @@ from typing import Any, Final
 
 from muster.queue.api.timestamps import format_second
 from muster.queue.client.informer import Change, Informer, Key
-from muster.queue.client.kinds import POD, Kind
+from muster.queue.client.kinds import DISRUPTION_BUDGET, POD
 from muster.queue.client.labels import matches_labels
 from muster.queue.client.protocol import Client, Manifest
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.revising import revise
 
-BUDGET: Final = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
 _ALLOWED: Final = "DisruptionAllowed"
 _OVER: Final = ("Succeeded", "Failed")
 
@@ -93,7 +92,7 @@ class BudgetController:
     def __init__(self, client: Client, clock: Clock, rng: Random) -> None:
         self._client = client
         self._clock = clock
-        self._budgets = Informer(client, BUDGET, clock, rng)
+        self._budgets = Informer(client, DISRUPTION_BUDGET, clock, rng)
         self._pods = Informer(client, POD, clock, rng)
         self._budgets.listen(self._budget_changed)
         self._pods.listen(self._pod_changed)
@@ -128,4 +127,4 @@ class BudgetController:
             status = budget_status(latest, pods, self._clock.now_us())
             return None if latest.get("status") == status else {"status": status}
 
-        await revise(self._client, BUDGET, budget, revision, subresource="status")
+        await revise(self._client, DISRUPTION_BUDGET, budget, revision, subresource="status")

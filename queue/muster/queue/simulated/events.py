@@ -16,13 +16,10 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from muster.queue.api.timestamps import format_micro_time, format_second
-from muster.queue.client.kinds import EVENT, Kind
+from muster.queue.client.kinds import CORE_EVENT, EVENT, Kind
 from muster.queue.client.protocol import Client, Disconnected, Manifest
 from muster.queue.client.refusal import Refusal
 from muster.queue.clock import Clock
-
-CORE_EVENT: Final = Kind("", "v1", "Event", "events", namespaced=True)
-"""The same objects as `kinds.EVENT`, with the fields of the older style."""
 
 _NOTE_MAX: Final = 1024
 _CUT: Final = " ..."

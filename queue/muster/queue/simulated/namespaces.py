@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from muster.queue.api.timestamps import format_second, parse_timestamp
 from muster.queue.client.informer import Change, Informer
-from muster.queue.client.kinds import NAMESPACE, POD, Kind
+from muster.queue.client.kinds import NAMESPACE, POD, SERVICE_ACCOUNT, Kind
 from muster.queue.client.protocol import Client, Manifest, Selection
 from muster.queue.client.refusal import Refusal
 from muster.queue.client.work import WorkQueue
@@ -24,7 +24,6 @@ from muster.queue.clock import Clock
 from muster.queue.simulated.garbage import Kinds
 
 FINALIZER: Final = "kubernetes"
-SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 _SETTLE_S: Final = 5.0
 """Before content is deleted, what was under way when the namespace was deleted may arrive."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.queue.client.kinds import CRD
 from muster.queue.client.refusal import conflict
 from muster.queue.clock import LoopClock
 from muster.queue.sandbox.api.catalogue import Catalogue
@@ -13,6 +14,7 @@ from muster.queue.sandbox.api.definitions import KEY, Definitions, Hands
 from muster.queue.sandbox.api.versions import Convert, Versions
 from muster.queue.sandbox.kinds.definitions import DefinitionStrategy, condition, is_true
 from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
+from muster.queue.sandbox.kinds.schemas import component_of
 from muster.queue.sandbox.store.memory import Key, Store
 from tests.queue.api.manifests import NOON, Manifest, changed
 from tests.queue.sandbox.api.hooks import run
@@ -98,7 +100,7 @@ class World:
     async def delete(self, name: str = WIDGETS) -> None:
         marks = {"metadata.deletionTimestamp": NOON, "metadata.generation": 2}
         definition = changed(self.get(name), marks)
-        DefinitionStrategy().prepare_deletion(definition)
+        DefinitionStrategy(component_of(CRD)).prepare_deletion(definition)
         key = Key(KEY, "", name)
         self.store.put(key, definition, self.store.get(key))
         await self.definitions.settle()

@@ -2,11 +2,13 @@
 
 import pytest
 
+from muster.queue.client.kinds import CRD
 from muster.queue.sandbox.kinds.definitions import FINALIZER, DefinitionStrategy, condition
+from muster.queue.sandbox.kinds.schemas import component_of
 from tests.queue.api.manifests import NOON, Manifest, changed
 from tests.queue.sandbox.kinds.definitions import SPEC, a_definition, another_version
 
-STRATEGY = DefinitionStrategy()
+STRATEGY = DefinitionStrategy(component_of(CRD))
 
 
 def test_names_and_conversion_are_filled() -> None:

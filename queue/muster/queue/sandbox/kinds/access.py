@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from muster.queue.client.kinds import Kind
 from muster.queue.sandbox.kinds.resources import Answer, Object, Resource, Shared
-from muster.queue.sandbox.kinds.schemas import schema
+from muster.queue.sandbox.kinds.schemas import component_of, schema
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
 _AUTHENTICATION: Final = "authentication.k8s.io"
@@ -35,9 +35,10 @@ def access_resources() -> tuple[Resource, ...]:
 
 
 def _question(group: str, name: str, answer: Answer, *, namespaced: bool = False) -> Resource:
-    component = f"io.k8s.api.{group.partition('.')[0]}.v1.{name}"
+    kind = Kind(group, "v1", name, f"{name.lower()}s", namespaced=namespaced)
+    component = component_of(kind)
     return Resource(
-        kind=Kind(group, "v1", name, f"{name.lower()}s", namespaced=namespaced),
+        kind=kind,
         singular=name.lower(),
         schema=schema(component),
         schema_name=component,

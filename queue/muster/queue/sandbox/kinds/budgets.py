@@ -27,9 +27,6 @@ class BudgetStrategy(StatusStrategy):
     allows_unconditional_update = False
     standard_finalizers = False
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.policy.v1.PodDisruptionBudget")
-
     def new_status(self, obj: Shared) -> dict[str, int]:
         return dict.fromkeys(sorted(_COUNTS), 0)
 

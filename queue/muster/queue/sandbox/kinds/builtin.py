@@ -9,12 +9,14 @@ and not enforced.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from muster.queue.client.kinds import (
     CONFIG_MAP,
+    CORE_EVENT,
     CRD,
+    DISRUPTION_BUDGET,
     EVENT,
     JOB,
     LEASE,
@@ -22,6 +24,7 @@ from muster.queue.client.kinds import (
     NODE,
     POD,
     PRIORITY_CLASS,
+    SERVICE_ACCOUNT,
     Kind,
 )
 from muster.queue.sandbox.kinds import fields, tables
@@ -37,16 +40,12 @@ from muster.queue.sandbox.kinds.namespaces import NamespaceStrategy
 from muster.queue.sandbox.kinds.nodes import NodeStrategy
 from muster.queue.sandbox.kinds.pod_table import POD_COLUMNS
 from muster.queue.sandbox.kinds.pods import PodStrategy, PodTemplateStrategy
-from muster.queue.sandbox.kinds.resources import Resource
+from muster.queue.sandbox.kinds.resources import Column, Resource
 from muster.queue.sandbox.kinds.roles import BindingStrategy, RoleStrategy
-from muster.queue.sandbox.kinds.schemas import schema
+from muster.queue.sandbox.kinds.schemas import component_of, schema
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 from muster.queue.sandbox.kinds.webhook_configurations import WebhookConfigurationStrategy
 
-_API: Final = "io.k8s.api"
-_DEFINITION: Final = (
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
-)
 _RBAC: Final = "rbac.authorization.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 
@@ -78,61 +77,45 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
 
 def builtin_resources() -> tuple[Resource, ...]:
     """Return all of them, in the order of discovery."""
-    return (*_core(), *_pods(), *_batch(), *_policies(), *_extensions())
+    return (*_core(), *_grouped(), *_roles(), *_extensions())
 
 
 def _core() -> tuple[Resource, ...]:
     return (
+        _resource(CONFIG_MAP, tables.CONFIG_MAP, ConfigMapStrategy, short_names=("cm",)),
         _resource(
-            CONFIG_MAP,
-            f"{_API}.core.v1.ConfigMap",
-            columns=tables.CONFIG_MAP,
-            strategy=ConfigMapStrategy(),
-            short_names=("cm",),
-        ),
-        _resource(
-            Kind("", "v1", "Event", "events", namespaced=True),
-            f"{_API}.core.v1.Event",
-            columns=tables.EVENT,
-            strategy=EventStrategy(),
+            CORE_EVENT,
+            tables.EVENT,
+            EventStrategy,
             short_names=("ev",),
             selectable=fields.EVENT,
         ),
         _resource(
             Kind("", "v1", "LimitRange", "limitranges", namespaced=True),
-            f"{_API}.core.v1.LimitRange",
-            columns=tables.DATED,
-            strategy=LimitRangeStrategy(),
+            tables.DATED,
+            LimitRangeStrategy,
             short_names=("limits",),
         ),
         _resource(
             NAMESPACE,
-            f"{_API}.core.v1.Namespace",
-            columns=tables.NAMESPACE,
-            strategy=NamespaceStrategy(),
+            tables.NAMESPACE,
+            NamespaceStrategy,
             short_names=("ns",),
             subresources=("finalize", "status"),
             selectable=fields.NAMESPACE,
         ),
-    )
-
-
-def _pods() -> tuple[Resource, ...]:
-    return (
         _resource(
             NODE,
-            f"{_API}.core.v1.Node",
-            columns=tables.NODE,
-            strategy=NodeStrategy(),
+            tables.NODE,
+            NodeStrategy,
             short_names=("no",),
             subresources=("status",),
             selectable=fields.NODE,
         ),
         _resource(
             POD,
-            f"{_API}.core.v1.Pod",
-            columns=POD_COLUMNS,
-            strategy=PodStrategy(),
+            POD_COLUMNS,
+            PodStrategy,
             short_names=("po",),
             categories=("all",),
             subresources=("binding", "eviction", "status"),
@@ -140,127 +123,98 @@ def _pods() -> tuple[Resource, ...]:
         ),
         _resource(
             Kind("", "v1", "PodTemplate", "podtemplates", namespaced=True),
-            f"{_API}.core.v1.PodTemplate",
-            columns=tables.POD_TEMPLATE,
-            strategy=PodTemplateStrategy(),
+            tables.POD_TEMPLATE,
+            PodTemplateStrategy,
         ),
         _resource(
             Kind("", "v1", "Secret", "secrets", namespaced=True),
-            f"{_API}.core.v1.Secret",
-            columns=tables.SECRET,
-            strategy=SecretStrategy(),
+            tables.SECRET,
+            SecretStrategy,
             selectable=fields.SECRET,
         ),
-        _resource(
-            Kind("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True),
-            f"{_API}.core.v1.ServiceAccount",
-            columns=tables.AGED,
-            short_names=("sa",),
-        ),
+        _resource(SERVICE_ACCOUNT, tables.AGED, BuiltInStrategy, short_names=("sa",)),
     )
 
 
-def _batch() -> tuple[Resource, ...]:
+def _grouped() -> tuple[Resource, ...]:
     return (
         _resource(
             JOB,
-            f"{_API}.batch.v1.Job",
-            columns=tables.JOB,
-            strategy=JobStrategy(),
+            tables.JOB,
+            JobStrategy,
             categories=("all",),
             subresources=("status",),
             selectable=fields.JOB,
         ),
-        _resource(
-            LEASE,
-            f"{_API}.coordination.v1.Lease",
-            columns=tables.LEASE,
-            strategy=LeaseStrategy(),
-        ),
+        _resource(LEASE, tables.LEASE, LeaseStrategy),
         _resource(
             EVENT,
-            f"{_API}.events.v1.Event",
-            columns=tables.EVENT,
-            strategy=NewEventStrategy(),
+            tables.EVENT,
+            NewEventStrategy,
             stored_as=EVENTS,
             short_names=("ev",),
             selectable=fields.NEW_EVENT,
         ),
         _resource(
-            PRIORITY_CLASS,
-            f"{_API}.scheduling.v1.PriorityClass",
-            columns=tables.PRIORITY_CLASS,
-            strategy=PriorityClassStrategy(),
-            short_names=("pc",),
+            PRIORITY_CLASS, tables.PRIORITY_CLASS, PriorityClassStrategy, short_names=("pc",)
         ),
         _resource(
             Kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False),
-            f"{_API}.node.v1.RuntimeClass",
-            columns=tables.RUNTIME_CLASS,
-            strategy=RuntimeClassStrategy(),
+            tables.RUNTIME_CLASS,
+            RuntimeClassStrategy,
         ),
-    )
-
-
-def _policies() -> tuple[Resource, ...]:
-    return (
         _resource(
-            Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
-            f"{_API}.policy.v1.PodDisruptionBudget",
-            columns=tables.BUDGET,
-            strategy=BudgetStrategy(),
+            DISRUPTION_BUDGET,
+            tables.BUDGET,
+            BudgetStrategy,
             short_names=("pdb",),
             subresources=("status",),
         ),
-        *(
-            _resource(
-                Kind(_RBAC, "v1", name, f"{name.lower()}s", namespaced=not name.startswith("C")),
-                f"{_API}.rbac.v1.{name}",
-                columns=columns,
-                strategy=strategy(name),
-            )
-            for name, strategy, columns in (
-                ("ClusterRoleBinding", BindingStrategy, tables.BINDING),
-                ("ClusterRole", RoleStrategy, tables.DATED),
-                ("RoleBinding", BindingStrategy, tables.BINDING),
-                ("Role", RoleStrategy, tables.DATED),
-            )
-        ),
     )
 
 
-def _extensions() -> tuple[Resource, ...]:
-    return (
-        *(
-            _resource(
-                Kind(_ADMISSION, "v1", name, f"{name.lower()}s", namespaced=False),
-                f"{_API}.admissionregistration.v1.{name}",
-                columns=tables.WEBHOOKS,
-                strategy=WebhookConfigurationStrategy(name),
-                categories=("api-extensions",),
-            )
-            for name in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-        ),
-        _resource(
-            CRD,
-            _DEFINITION,
-            columns=tables.DATED,
-            strategy=DefinitionStrategy(),
-            short_names=("crd", "crds"),
+def _roles() -> Iterator[Resource]:
+    for name, columns, strategy in (
+        ("ClusterRoleBinding", tables.BINDING, BindingStrategy),
+        ("ClusterRole", tables.DATED, RoleStrategy),
+        ("RoleBinding", tables.BINDING, BindingStrategy),
+        ("Role", tables.DATED, RoleStrategy),
+    ):
+        namespaced = not name.startswith("Cluster")
+        kind = Kind(_RBAC, "v1", name, f"{name.lower()}s", namespaced=namespaced)
+        yield _resource(kind, columns, strategy)
+
+
+def _extensions() -> Iterator[Resource]:
+    for name in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        yield _resource(
+            Kind(_ADMISSION, "v1", name, f"{name.lower()}s", namespaced=False),
+            tables.WEBHOOKS,
+            WebhookConfigurationStrategy,
             categories=("api-extensions",),
-            subresources=("status",),
-        ),
+        )
+    yield _resource(
+        CRD,
+        tables.DATED,
+        DefinitionStrategy,
+        short_names=("crd", "crds"),
+        categories=("api-extensions",),
+        subresources=("status",),
     )
 
 
-def _resource(kind: Kind, schema_name: str, **facts: Any) -> Resource:
-    facts.setdefault("description", _DESCRIPTIONS[kind.kind])
-    facts.setdefault("strategy", BuiltInStrategy(schema_name))
+def _resource(
+    kind: Kind, columns: tuple[Column, ...], strategy: type[BuiltInStrategy], **facts: Any
+) -> Resource:
+    component = component_of(kind)
     return Resource(
         kind=kind,
         singular=kind.kind.lower(),
         list_kind=f"{kind.kind}List",
-        schema=schema(schema_name),
-        schema_name=schema_name,
+        schema=schema(component),
+        schema_name=component,
+        columns=columns,
+        strategy=strategy(component),
+        description=_DESCRIPTIONS[kind.kind],
         **facts,
     )

@@ -55,9 +55,6 @@ def system_priority_classes() -> list[Object]:
 class PriorityClassStrategy(CountedStrategy):
     """Of PriorityClasses."""
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.scheduling.v1.PriorityClass")
-
     def fill(self, obj: Object) -> None:
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
@@ -110,9 +107,6 @@ class RuntimeClassStrategy(BuiltInStrategy):
     allows_create_on_update = True
     standard_finalizers = False
     allows_unconditional_update = False
-
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.node.v1.RuntimeClass")
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _runtime_errors(obj)

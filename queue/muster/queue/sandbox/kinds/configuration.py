@@ -39,9 +39,6 @@ _JSON: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 class ConfigMapStrategy(BuiltInStrategy):
     """Of ConfigMaps."""
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.core.v1.ConfigMap")
-
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _config_map_errors(obj)
 
@@ -51,9 +48,6 @@ class ConfigMapStrategy(BuiltInStrategy):
 
 class SecretStrategy(BuiltInStrategy):
     """Of Secrets; `stringData` is another way to write `data`."""
-
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.core.v1.Secret")
 
     def fill(self, obj: Object) -> None:
         obj.setdefault("type", "Opaque")

@@ -14,9 +14,6 @@ from muster.queue.sandbox.kinds.definition_form import definition_errors, status
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import StatusStrategy
 
-COMPONENT: Final = (
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
-)
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 """Keeps a definition until all objects of its kind are gone."""
 TERMINATING: Final = "Terminating"
@@ -42,9 +39,6 @@ class DefinitionStrategy(StatusStrategy):
 
     generation = True
     allows_unconditional_update = False
-
-    def __init__(self) -> None:
-        super().__init__(COMPONENT)
 
     def fill(self, obj: Object) -> None:
         spec = obj["spec"]

@@ -71,21 +71,12 @@ class EventStrategy(BuiltInStrategy):
     allows_create_on_update = True
     standard_finalizers = False
 
-    def __init__(self, component: str = "io.k8s.api.core.v1.Event") -> None:
-        super().__init__(component)
-
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _event_errors(obj, "reportingComponent")
-
-    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
-        return self.create_errors(obj)
 
 
 class NewEventStrategy(EventStrategy):
     """Of Events of events.k8s.io."""
-
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.events.v1.Event")
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         event = _renamed(obj, CORE_VERSION, _CORE_NAMES)

@@ -41,9 +41,6 @@ class JobStrategy(StatusStrategy):
         "this warning"
     )
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.batch.v1.Job")
-
     def fill(self, obj: Object) -> None:
         spec = obj["spec"]
         template = spec["template"]

@@ -17,9 +17,6 @@ class LeaseStrategy(BuiltInStrategy):
     standard_finalizers = False
     allows_unconditional_update = False
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.coordination.v1.Lease")
-
     def prepare_create(self, obj: Object, now: str) -> None:
         _drop_coordination(obj)
 
@@ -28,9 +25,6 @@ class LeaseStrategy(BuiltInStrategy):
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _lease_errors(obj.get("spec") or {})
-
-    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
-        return self.create_errors(obj)
 
 
 def _drop_coordination(lease: Object) -> None:

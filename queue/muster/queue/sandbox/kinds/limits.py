@@ -39,9 +39,6 @@ class LimitRangeStrategy(BuiltInStrategy):
 
     allows_create_on_update = True
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.core.v1.LimitRange")
-
     def fill(self, obj: Object) -> None:
         for limit in obj.get("spec", {}).get("limits") or ():
             if limit["type"] == "Container":
@@ -49,9 +46,6 @@ class LimitRangeStrategy(BuiltInStrategy):
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _range_errors(obj)
-
-    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
-        return self.create_errors(obj)
 
 
 def _fill_limit(limit: Object) -> None:

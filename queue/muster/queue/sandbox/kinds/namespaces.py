@@ -24,9 +24,6 @@ class NamespaceStrategy(BuiltInStrategy):
 
     name_rule = staticmethod(dns_label)
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.core.v1.Namespace")
-
     def fill(self, obj: Object) -> None:
         _label(obj)
         obj["status"].setdefault("phase", "Active")

@@ -29,9 +29,6 @@ class NodeStrategy(StatusStrategy):
 
     generation = False
 
-    def __init__(self) -> None:
-        super().__init__("io.k8s.api.core.v1.Node")
-
     def fill(self, obj: Object) -> None:
         spec, status = obj["spec"], obj["status"]
         if "capacity" in status:

@@ -20,8 +20,6 @@ from muster.queue.sandbox.kinds.pod_validation import pod_errors, template_error
 from muster.queue.sandbox.kinds.resources import Object, Path, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, StatusStrategy, put_back
 
-POD: Final = "io.k8s.api.core.v1.Pod"
-POD_TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplate"
 _ENDED: Final = ("Succeeded", "Failed")
 _GATED: Final = {
     "type": "PodScheduled",
@@ -37,9 +35,6 @@ class PodStrategy(StatusStrategy):
 
     generation = True
     graceful = True
-
-    def __init__(self) -> None:
-        super().__init__(POD)
 
     def fill(self, obj: Object) -> None:
         fill_pod(obj)
@@ -95,17 +90,11 @@ class PodTemplateStrategy(BuiltInStrategy):
 
     generation = True
 
-    def __init__(self) -> None:
-        super().__init__(POD_TEMPLATE)
-
     def fill(self, obj: Object) -> None:
         fill_pod_spec(obj["template"].setdefault("spec", {"containers": None}))
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return [*template_errors("template", obj["template"])]
-
-    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
-        return self.create_errors(obj)
 
 
 def _fill_addresses(status: Object) -> None:

@@ -25,15 +25,12 @@ class RoleStrategy(BuiltInStrategy):
     name_rule = staticmethod(path_segment)
     allows_create_on_update = True
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(f"io.k8s.api.rbac.v1.{kind}")
-        self._namespaced = kind == "Role"
+    def __init__(self, component: str) -> None:
+        super().__init__(component)
+        self._namespaced = component.endswith(".Role")
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _role_errors(obj, namespaced=self._namespaced)
-
-    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
-        return self.create_errors(obj)
 
 
 class BindingStrategy(BuiltInStrategy):
@@ -42,9 +39,9 @@ class BindingStrategy(BuiltInStrategy):
     name_rule = staticmethod(path_segment)
     allows_create_on_update = True
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(f"io.k8s.api.rbac.v1.{kind}")
-        self._namespaced = kind == "RoleBinding"
+    def __init__(self, component: str) -> None:
+        super().__init__(component)
+        self._namespaced = component.endswith(".RoleBinding")
 
     def fill(self, obj: Object) -> None:
         if not obj["roleRef"].get("apiGroup"):

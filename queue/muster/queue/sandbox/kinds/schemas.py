@@ -15,10 +15,15 @@ from typing import Any, Final
 
 import orjson
 
+from muster.queue.client.kinds import CRD, Kind
 from muster.queue.sandbox.schema.node import BuiltIn, Raw, Schema
 
 FILE: Final = Path(__file__).parent / "data" / "builtin.json"
 NUMBERS_FILE: Final = Path(__file__).parent / "data" / "field_numbers.json"
+
+_DEFINITION: Final = (
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
+)
 
 # By the OpenAPI document of their group and version.
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -44,9 +49,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
         "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration",
         "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration",
     ),
-    "apis/apiextensions.k8s.io/v1": (
-        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
-    ),
+    "apis/apiextensions.k8s.io/v1": (_DEFINITION,),
     "apis/authentication.k8s.io/v1": (
         "io.k8s.api.authentication.v1.SelfSubjectReview",
         "io.k8s.api.authentication.v1.TokenReview",
@@ -94,6 +97,14 @@ def field_numbers() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def _compiled() -> BuiltIn:
     return BuiltIn(components())
+
+
+def component_of(kind: Kind) -> str:
+    """Return the name of the component that describes a built-in kind."""
+    if kind == CRD:
+        return _DEFINITION
+    group = kind.group.partition(".")[0] or "core"
+    return f"io.k8s.api.{group}.{kind.version}.{kind.kind}"
 
 
 def schema(name: str) -> Schema:

@@ -25,6 +25,7 @@ class BuiltInStrategy(Strategy):
     """Its finalizers without a domain must be those that Kubernetes knows."""
 
     def __init__(self, component: str) -> None:
+        """With the name of the kind's schema, such as "io.k8s.api.core.v1.Pod"."""
         self._component = component
 
     def default(self, obj: Object) -> None:
@@ -49,8 +50,8 @@ class BuiltInStrategy(Strategy):
         return ()
 
     def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
-        """Return what is wrong with an object as the successor of another."""
-        return ()
+        """Return what is wrong with an object as the successor of another: as with a new one."""
+        return self.create_errors(obj)
 
 
 class CountedStrategy(BuiltInStrategy):

@@ -42,9 +42,9 @@ class WebhookConfigurationStrategy(CountedStrategy):
     standard_finalizers = False
     allows_unconditional_update = False
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(f"io.k8s.api.admissionregistration.v1.{kind}")
-        self._mutating = kind.startswith("Mutating")
+    def __init__(self, component: str) -> None:
+        super().__init__(component)
+        self._mutating = ".Mutating" in component
 
     def fill(self, obj: Object) -> None:
         for webhook in obj.get("webhooks") or ():
@@ -62,9 +62,6 @@ class WebhookConfigurationStrategy(CountedStrategy):
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _webhooks_errors(obj.get("webhooks") or ())
-
-    def update_errors(self, obj: Shared, old: Shared, subresource: str) -> Iterable[FieldError]:
-        return self.create_errors(obj)
 
 
 def _webhooks_errors(webhooks: Sequence[Shared]) -> Iterator[FieldError]:
