@@ -8,38 +8,30 @@ from muster.queue.api.timestamps import TimestampError, parse_timestamp
 from muster.queue.sandbox.kinds.resources import Column, Shared
 
 _US: Final = 1_000_000
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
-_YEAR: Final = 365 * _DAY
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "y": 365 * 24 * 3600}
+
+# From the shortest spans on: how many of a unit end them, the unit, and that of the rest.
+_SPANS: Final = (
+    (2, "m", "s", ""),
+    (10, "m", "m", "s"),
+    (3, "h", "m", ""),
+    (8, "h", "h", "m"),
+    (2, "d", "h", ""),
+    (8, "d", "d", "h"),
+    (2, "y", "d", ""),
+    (8, "y", "y", "d"),
+)
 
 
 def short_duration(seconds: int) -> str:
     """Return a span of time; what is yet to come is invalid, but for a difference of clocks."""
     if seconds < -1:
         return "<invalid>"
-    if seconds < 2 * _MINUTE:
-        return f"{max(seconds, 0)}s"
-    if seconds < 10 * _MINUTE:
-        return _two(seconds, _MINUTE, "m", 1, "s")
-    if seconds < 3 * _HOUR:
-        return f"{seconds // _MINUTE}m"
-    if seconds < 8 * _HOUR:
-        return _two(seconds, _HOUR, "h", _MINUTE, "m")
-    if seconds < 2 * _DAY:
-        return f"{seconds // _HOUR}h"
-    if seconds < 8 * _DAY:
-        return _two(seconds, _DAY, "d", _HOUR, "h")
-    if seconds < 2 * _YEAR:
-        return f"{seconds // _DAY}d"
-    if seconds < 8 * _YEAR:
-        return _two(seconds, _YEAR, "y", _DAY, "d")
-    return f"{seconds // _YEAR}y"
-
-
-def _two(seconds: int, unit: int, name: str, part: int, part_name: str) -> str:
-    whole, rest = divmod(seconds, unit)
-    return f"{whole}{name}" + (f"{rest // part}{part_name}" if rest // part else "")
+    spans = ((unit, fine) for n, of, unit, fine in _SPANS if seconds < n * _SECONDS[of])
+    unit, fine = next(spans, ("y", ""))
+    whole, rest = divmod(max(seconds, 0), _SECONDS[unit])
+    parts = rest // _SECONDS[fine] if fine else 0
+    return f"{whole}{unit}" + (f"{parts}{fine}" if parts else "")
 
 
 def age(timestamp: Any, now_us: int) -> str:
@@ -54,14 +46,15 @@ def age(timestamp: Any, now_us: int) -> str:
     return short_duration(int((now_us - then_us) / _US))
 
 
-def _age_of(obj: Shared, now_us: int) -> str:
+def age_of(obj: Shared, now_us: int) -> str:
+    """Return how long ago an object was created."""
     return age(obj["metadata"].get("creationTimestamp"), now_us)
 
 
 AGE: Final = Column(
-    name="Age",
+    "Age",
+    age_of,
+    "When the object was created; set by the server, in UTC. Null for lists.",
     type="date",
-    description="When the object was created; set by the server, in UTC. Null for lists.",
-    value=_age_of,
 )
 """The column of kinds that define none."""

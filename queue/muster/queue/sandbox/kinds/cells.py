@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from muster.queue.sandbox.kinds.ages import age
+from muster.queue.sandbox.kinds.ages import age_of
 from muster.queue.sandbox.kinds.resources import Column, Shared
 
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"
 
 
-def _age_of(obj: Shared, now_us: int) -> str:
-    return age(obj["metadata"].get("creationTimestamp"), now_us)
-
-
-AGE: Final = Column(name="Age", value=_age_of, description="How long ago the object was created.")
+AGE: Final = Column("Age", age_of, "How long ago the object was created.")
 CREATED: Final = Column(
-    name="Created At",
+    "Created At",
+    lambda obj, _now: obj["metadata"].get("creationTimestamp"),
+    "When the object was created.",
     type="date",
-    value=lambda obj, _now: obj["metadata"].get("creationTimestamp"),
-    description="When the object was created.",
 )
 
 

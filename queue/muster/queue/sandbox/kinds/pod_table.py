@@ -158,44 +158,33 @@ def _gates(pod: Shared, _now: int) -> str:
 
 
 POD_COLUMNS: Final = (
+    Column("Ready", _ready, "How many of the containers are ready, of how many."),
     Column(
-        name="Ready",
-        value=_ready,
-        description="How many of the containers are ready, of how many.",
+        "Status", lambda pod, _now: _summary(pod).status, "The state of the containers in one word."
     ),
     Column(
-        name="Status",
-        value=lambda pod, _now: _summary(pod).status,
-        description="The state of the containers in one word.",
-    ),
-    Column(
-        name="Restarts",
-        value=_restarted,
-        description="How often containers were restarted, and when the last one had ended.",
+        "Restarts",
+        _restarted,
+        "How often containers were restarted, and when the last one had ended.",
     ),
     AGE,
+    Column("IP", _address, "The address of the pod in the cluster.", priority=1),
     Column(
-        name="IP",
-        value=_address,
+        "Node",
+        lambda pod, _now: pod["spec"].get("nodeName") or NONE,
+        "The node that the pod is on.",
         priority=1,
-        description="The address of the pod in the cluster.",
     ),
     Column(
-        name="Node",
-        value=lambda pod, _now: pod["spec"].get("nodeName") or NONE,
+        "Nominated Node",
+        lambda pod, _now: part(pod, "status").get("nominatedNodeName") or NONE,
+        "The node that is being cleared for the pod.",
         priority=1,
-        description="The node that the pod is on.",
     ),
     Column(
-        name="Nominated Node",
-        value=lambda pod, _now: part(pod, "status").get("nominatedNodeName") or NONE,
+        "Readiness Gates",
+        _gates,
+        "How many of the conditions that readiness waits for are true, of how many.",
         priority=1,
-        description="The node that is being cleared for the pod.",
-    ),
-    Column(
-        name="Readiness Gates",
-        value=_gates,
-        priority=1,
-        description="How many of the conditions that readiness waits for are true, of how many.",
     ),
 )

@@ -9,7 +9,7 @@ alone, and never the old one, which everybody shares.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from muster.queue.client.kinds import Kind
@@ -85,7 +85,7 @@ class Strategy:
         """Change an object that was given a deletionTimestamp."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column of what kubectl prints."""
 
@@ -96,9 +96,10 @@ class Column:
 
     It is of the type that `type` says.
     """
+    description: str = ""
+    _: KW_ONLY
     type: str = "string"
     format: str = ""
-    description: str = ""
     priority: int = 0
     """More than 0: shown with `-o wide` only."""
 

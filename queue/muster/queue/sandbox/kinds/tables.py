@@ -66,38 +66,34 @@ def _kernel(node: Shared, _now: int) -> str:
 
 
 NODE: Final[Columns] = (
-    Column(name="Status", value=_node_status, description="The status of the node."),
-    Column(name="Roles", value=_node_roles, description="The roles of the node."),
+    Column("Status", _node_status, "The status of the node."),
+    Column("Roles", _node_roles, "The roles of the node."),
     AGE,
+    Column("Version", at("status", "nodeInfo", "kubeletVersion"), "The version of the kubelet."),
     Column(
-        name="Version",
-        value=at("status", "nodeInfo", "kubeletVersion"),
-        description="The version of the kubelet.",
+        "Internal-IP",
+        lambda node, _now: _node_address(node, "InternalIP"),
+        "The address of the node in the cluster.",
+        priority=1,
     ),
     Column(
-        name="Internal-IP",
-        value=lambda node, _now: _node_address(node, "InternalIP"),
+        "External-IP",
+        lambda node, _now: _node_address(node, "ExternalIP"),
+        "The address of the node outside.",
         priority=1,
-        description="The address of the node in the cluster.",
     ),
     Column(
-        name="External-IP",
-        value=lambda node, _now: _node_address(node, "ExternalIP"),
+        "OS-Image",
+        lambda node, _now: _node_info(node, "osImage"),
+        "The operating system.",
         priority=1,
-        description="The address of the node outside.",
     ),
+    Column("Kernel-Version", _kernel, "The kernel.", priority=1),
     Column(
-        name="OS-Image",
-        value=lambda node, _now: _node_info(node, "osImage"),
+        "Container-Runtime",
+        lambda node, _now: _node_info(node, "containerRuntimeVersion"),
+        "The container runtime.",
         priority=1,
-        description="The operating system.",
-    ),
-    Column(name="Kernel-Version", value=_kernel, priority=1, description="The kernel."),
-    Column(
-        name="Container-Runtime",
-        value=lambda node, _now: _node_info(node, "containerRuntimeVersion"),
-        priority=1,
-        description="The container runtime.",
     ),
 )
 
@@ -137,31 +133,27 @@ def _duration(job: Shared, now_us: int) -> str:
 
 
 JOB: Final[Columns] = (
-    Column(name="Status", value=_job_status, description="Status of the job."),
-    Column(
-        name="Completions",
-        value=_completions,
-        description="How many pods have succeeded, of how many.",
-    ),
-    Column(name="Duration", value=_duration, description="How long the job took or has run."),
+    Column("Status", _job_status, "Status of the job."),
+    Column("Completions", _completions, "How many pods have succeeded, of how many."),
+    Column("Duration", _duration, "How long the job took or has run."),
     AGE,
     Column(
-        name="Containers",
-        value=lambda job, _now: containers(job["spec"]["template"], "name"),
+        "Containers",
+        lambda job, _now: containers(job["spec"]["template"], "name"),
+        "The containers of its pods.",
         priority=1,
-        description="The containers of its pods.",
     ),
     Column(
-        name="Images",
-        value=lambda job, _now: containers(job["spec"]["template"], "image"),
+        "Images",
+        lambda job, _now: containers(job["spec"]["template"], "image"),
+        "The images of its pods.",
         priority=1,
-        description="The images of its pods.",
     ),
     Column(
-        name="Selector",
-        value=lambda job, _now: selector_text(job["spec"].get("selector")),
+        "Selector",
+        lambda job, _now: selector_text(job["spec"].get("selector")),
+        "What selects its pods.",
         priority=1,
-        description="What selects its pods.",
     ),
 )
 
@@ -205,37 +197,32 @@ def _count(event: Shared, _now: int) -> int:
 
 
 EVENT: Final[Columns] = (
-    Column(name="Last Seen", value=_last_seen, description="When it was last observed."),
-    Column(name="Type", value=at("type"), description="Normal or Warning."),
-    Column(name="Reason", value=at("reason"), description="Why, in a word for programs."),
-    Column(name="Object", value=_object, description="What it is about."),
+    Column("Last Seen", _last_seen, "When it was last observed."),
+    Column("Type", at("type"), "Normal or Warning."),
+    Column("Reason", at("reason"), "Why, in a word for programs."),
+    Column("Object", _object, "What it is about."),
     Column(
-        name="Subobject",
-        value=lambda event, _now: (_either(event, "involvedObject", "regarding") or {}).get(
+        "Subobject",
+        lambda event, _now: (_either(event, "involvedObject", "regarding") or {}).get(
             "fieldPath", ""
         ),
+        "Which part of that.",
         priority=1,
-        description="Which part of that.",
     ),
-    Column(name="Source", value=_source, priority=1, description="Who reports it."),
+    Column("Source", _source, "Who reports it.", priority=1),
     Column(
-        name="Message",
-        value=lambda event, _now: (_either(event, "message", "note") or "").strip(),
-        description="What happened, in a sentence for people.",
+        "Message",
+        lambda event, _now: (_either(event, "message", "note") or "").strip(),
+        "What happened, in a sentence for people.",
     ),
+    Column("First Seen", _first_seen, "When it was first observed.", priority=1),
+    Column("Count", _count, "How often it was observed.", priority=1),
     Column(
-        name="First Seen",
-        value=_first_seen,
-        priority=1,
-        description="When it was first observed.",
-    ),
-    Column(name="Count", value=_count, priority=1, description="How often it was observed."),
-    Column(
-        name="Name",
+        "Name",
+        at("metadata", "name"),
+        "Unique among the objects of this kind in its namespace.",
         format="name",
-        value=at("metadata", "name"),
         priority=1,
-        description="Unique among the objects of this kind in its namespace.",
     ),
 )
 
@@ -254,28 +241,25 @@ def _subjects(binding: Shared, kind: str) -> str:
 
 BINDING: Final[Columns] = (
     Column(
-        name="Role",
-        value=lambda obj, _now: f"{obj['roleRef']['kind']}/{obj['roleRef']['name']}",
-        description="The role that is bound.",
+        "Role",
+        lambda obj, _now: f"{obj['roleRef']['kind']}/{obj['roleRef']['name']}",
+        "The role that is bound.",
     ),
     AGE,
     Column(
-        name="Users",
-        value=lambda obj, _now: _subjects(obj, "User"),
-        priority=1,
-        description="The users it is bound to.",
+        "Users", lambda obj, _now: _subjects(obj, "User"), "The users it is bound to.", priority=1
     ),
     Column(
-        name="Groups",
-        value=lambda obj, _now: _subjects(obj, "Group"),
+        "Groups",
+        lambda obj, _now: _subjects(obj, "Group"),
+        "The groups it is bound to.",
         priority=1,
-        description="The groups it is bound to.",
     ),
     Column(
-        name="ServiceAccounts",
-        value=lambda obj, _now: _subjects(obj, "ServiceAccount"),
+        "ServiceAccounts",
+        lambda obj, _now: _subjects(obj, "ServiceAccount"),
+        "The service accounts it is bound to.",
         priority=1,
-        description="The service accounts it is bound to.",
     ),
 )
 
@@ -286,83 +270,71 @@ AGED: Final[Columns] = (AGE,)
 DATED: Final[Columns] = (CREATED,)
 
 NAMESPACE: Final[Columns] = (
-    Column(
-        name="Status",
-        value=at("status", "phase"),
-        description="Whether the namespace is active or goes.",
-    ),
+    Column("Status", at("status", "phase"), "Whether the namespace is active or goes."),
     AGE,
 )
 
 CONFIG_MAP: Final[Columns] = (
     Column(
-        name="Data",
-        value=lambda obj, _now: len(obj.get("data") or ()) + len(obj.get("binaryData") or ()),
-        description="How many entries there are.",
+        "Data",
+        lambda obj, _now: len(obj.get("data") or ()) + len(obj.get("binaryData") or ()),
+        "How many entries there are.",
     ),
     AGE,
 )
 
 SECRET: Final[Columns] = (
-    Column(name="Type", value=at("type"), description="What the secret is for."),
-    Column(
-        name="Data",
-        value=lambda obj, _now: len(obj.get("data") or ()),
-        description="How many entries there are.",
-    ),
+    Column("Type", at("type"), "What the secret is for."),
+    Column("Data", lambda obj, _now: len(obj.get("data") or ()), "How many entries there are."),
     AGE,
 )
 
 POD_TEMPLATE: Final[Columns] = (
     Column(
-        name="Containers",
-        value=lambda obj, _now: containers(obj["template"], "name"),
-        description="The containers of the template.",
+        "Containers",
+        lambda obj, _now: containers(obj["template"], "name"),
+        "The containers of the template.",
     ),
     Column(
-        name="Images",
-        value=lambda obj, _now: containers(obj["template"], "image"),
-        description="The images of the template.",
+        "Images",
+        lambda obj, _now: containers(obj["template"], "image"),
+        "The images of the template.",
     ),
     Column(
-        name="Pod Labels",
-        value=lambda obj, _now: labels_text(part(obj, "template", "metadata").get("labels")),
-        description="The labels of the template.",
+        "Pod Labels",
+        lambda obj, _now: labels_text(part(obj, "template", "metadata").get("labels")),
+        "The labels of the template.",
     ),
 )
 
 LEASE: Final[Columns] = (
-    Column(
-        name="Holder",
-        value=at("spec", "holderIdentity"),
-        description="Who holds the lease.",
-    ),
+    Column("Holder", at("spec", "holderIdentity"), "Who holds the lease."),
     AGE,
 )
 
 PRIORITY_CLASS: Final[Columns] = (
     Column(
-        name="Value",
+        "Value",
+        at("value", default=0),
+        "The priority of pods of this class; more is sooner.",
         type="integer",
-        value=at("value", default=0),
-        description="The priority of pods of this class; more is sooner.",
     ),
     Column(
-        name="Global-Default",
+        "Global-Default",
+        at("globalDefault", default=False),
+        "Whether it is the class of pods that name none.",
         type="boolean",
-        value=at("globalDefault", default=False),
-        description="Whether it is the class of pods that name none.",
     ),
     AGE,
     Column(
-        name="PreemptionPolicy",
-        value=at("preemptionPolicy"),
-        description="Whether pods of this class take the place of others.",
+        "PreemptionPolicy",
+        at("preemptionPolicy"),
+        "Whether pods of this class take the place of others.",
     ),
 )
 
 RUNTIME_CLASS: Final[Columns] = (
-    Column(name="Handler", value=at("handler"), description="What runs the pods."),
+    Column("Handler", at("handler"), "What runs the pods."),
     AGE,
 )
 
@@ -374,30 +346,30 @@ def _share(obj: Shared, name: str) -> str:
 
 BUDGET: Final[Columns] = (
     Column(
-        name="Min Available",
-        value=lambda obj, _now: _share(obj, "minAvailable"),
-        description="How many pods must be available at least.",
+        "Min Available",
+        lambda obj, _now: _share(obj, "minAvailable"),
+        "How many pods must be available at least.",
     ),
     Column(
-        name="Max Unavailable",
-        value=lambda obj, _now: _share(obj, "maxUnavailable"),
-        description="How many pods may be unavailable at most.",
+        "Max Unavailable",
+        lambda obj, _now: _share(obj, "maxUnavailable"),
+        "How many pods may be unavailable at most.",
     ),
     Column(
-        name="Allowed Disruptions",
+        "Allowed Disruptions",
+        at("status", "disruptionsAllowed", default=0),
+        "How many pods may be evicted now.",
         type="integer",
-        value=at("status", "disruptionsAllowed", default=0),
-        description="How many pods may be evicted now.",
     ),
     AGE,
 )
 
 WEBHOOKS: Final[Columns] = (
     Column(
-        name="Webhooks",
+        "Webhooks",
+        lambda obj, _now: len(obj.get("webhooks") or ()),
+        "How many webhooks there are.",
         type="integer",
-        value=lambda obj, _now: len(obj.get("webhooks") or ()),
-        description="How many webhooks there are.",
     ),
     AGE,
 )
