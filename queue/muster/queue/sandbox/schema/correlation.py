@@ -8,7 +8,7 @@ other lists only as a whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from muster.queue.sandbox.schema.node import MISSING, Schema
 
@@ -60,57 +60,3 @@ def old_entry(schema: Schema, old: Sequence[Any], entry: Any) -> Any:
         if isinstance(each, Mapping) and schema.key_of(each) == key:
             return each
     return MISSING
-
-
-_COMPILED: Final = "has unordered lists"
-
-
-def aligned(schema: Schema, old: Any, new: Any) -> Any:
-    """
-    Return the old value with the entries of "set" and "map" lists in the order they have in `new`.
-
-    The order of such lists is no matter, so that the two are equal if nothing else has changed.
-    """
-    if not _has_unordered(schema):
-        return old
-    if old.__class__ is dict and new.__class__ is dict:
-        return {
-            name: aligned(child, value, new[name])
-            if name in new and (child := schema.field(name)) is not None
-            else value
-            for name, value in old.items()
-        }
-    if old.__class__ is list and new.__class__ is list:
-        return _aligned_list(schema, old, new)
-    return old
-
-
-def _aligned_list(schema: Schema, old: list[Any], new: list[Any]) -> list[Any]:
-    if schema.list_type == "atomic" or schema.items is None:
-        return old
-    rest, found = list(old), []
-    for entry in new:
-        for index, each in enumerate(rest):
-            if _is_same_entry(schema, each, entry):
-                found.append(aligned(schema.items, rest.pop(index), entry))
-                break
-    return found + rest
-
-
-def _is_same_entry(schema: Schema, one: Any, other: Any) -> bool:
-    if schema.list_type == "set":
-        return same(one, other)
-    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
-        return False
-    return schema.key_of(one) == schema.key_of(other)
-
-
-def _has_unordered(schema: Schema) -> bool:
-    if _COMPILED not in schema.compiled:
-        below = (*schema.properties.values(), schema.additional, schema.items)
-        schema.compiled[_COMPILED] = not schema.name and (
-            (schema.type == "array" and schema.list_type != "atomic")
-            or any(child is not None and _has_unordered(child) for child in below)
-        )
-    has_unordered: bool = schema.compiled[_COMPILED]
-    return has_unordered

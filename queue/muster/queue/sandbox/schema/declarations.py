@@ -9,7 +9,6 @@ of maps, only that they are lists is known below an object.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from itertools import count
@@ -20,35 +19,17 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 from muster.queue.sandbox.schema import formats, opaque
 from muster.queue.sandbox.schema.expressions import Type
+from muster.queue.sandbox.schema.identifiers import escaped
 from muster.queue.sandbox.schema.node import Schema
 
 _Convert = Callable[[Any], Any]
 
 _Field = descriptor_pb2.FieldDescriptorProto
-_RESERVED: Final = frozenset(
-    {
-        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"),
-        *("function", "if", "import", "let", "loop", "package", "namespace", "return", "var"),
-        *("void", "while"),
-    }
-)
-_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_ESCAPED: Final = re.compile(r"__|[-./]")
-_NAMEABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 _ATTRIBUTES: Final = ("apiVersion", "kind")
 _METADATA: Final = Schema(
     {"type": "object", "properties": {"name": {}, "generateName": {}}},
 )
 _METADATA.properties = {name: Schema({"type": "string"}) for name in ("name", "generateName")}
-
-
-def escaped(name: str) -> str:
-    """Return the identifier by which expressions know a field, "" if they can't."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    if not _NAMEABLE.fullmatch(name):
-        return ""
-    return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], name)
 
 
 class Declarations:

@@ -18,8 +18,10 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from muster.queue.sandbox.schema import functions, patterns
+from muster.queue.sandbox.schema import functions, patterns, trees
+from muster.queue.sandbox.schema.node import Schema
 from muster.queue.sandbox.schema.opaque import new_pool
+from muster.queue.sandbox.schema.rewriting import UnclearError, rewrite
 
 Type = cel.Type
 
@@ -100,35 +102,65 @@ class Checker:
     """What knows the types of some variables, and so the errors of expressions that use them."""
 
     def __init__(
-        self, pool: DescriptorPool, variables: Mapping[str, Any], optional_old: Any = None
+        self,
+        pool: DescriptorPool,
+        variables: Mapping[str, Any],
+        schemas: Mapping[str, Schema] | None = None,
+        *,
+        has_optional_old: bool = False,
     ) -> None:
-        """`optional_old` is the type of the value that the optional `oldSelf` has."""
-        self.prefix, self.suffix = "", ""
-        known = dict(variables)
-        extensions = [
-            ext_optional.ExtOptional(),
-            ext_strings.ExtStrings(_STRINGS_VERSION),
-            cel.CelExtension("kubernetes", functions.declarations()),
-        ]
-        if optional_old is not None:
-            known[_OLD] = optional_old
+        """`variables` are types and `schemas` what is known besides, by name."""
+        self._prefix, self._suffix = "", ""
+        known, schemas = dict(variables), dict(schemas or {})
+        extensions = _extensions(functions.declarations())
+        if has_optional_old:
+            known |= {_OLD: known.pop(OLD_SELF), _HAS_OLD: Type.BOOL}
+            if OLD_SELF in schemas:
+                schemas[_OLD] = schemas.pop(OLD_SELF)
             extensions.append(ext_bindings.ExtBindings())
-            self.prefix, self.suffix = f"cel.bind({OLD_SELF}, optional.of({_OLD}), (", "))"
-        self._environment = cel.NewEnv(pool, variables=known, extensions=extensions)
+            self._prefix, self._suffix = f"cel.bind({OLD_SELF}, {_OPTIONAL_OLD}, (", "))"
+        self._schemas = schemas
+        self._environment = cel.NewEnv(
+            pool, config=_macros(), variables=known, extensions=extensions
+        )
 
-    def result(self, text: str) -> str:
-        """Return the type of an expression's value. Raises ExpressionError."""
+    def checked(self, text: str) -> tuple[str, bytes]:
+        """Return the type of an expression and what to evaluate. Raises ExpressionError."""
         if len(text) > _EXPRESSION_LENGTH_MAX:
             raise ExpressionError(f"expression code point size exceeds limit: size: {len(text)}")
+        meant = _ONE_OF_PAIRS.sub(lambda match: match["text"] or ".existsOne (", text)
         try:
-            compiled = self._environment.compile(self.prefix + text + self.suffix)
+            compiled = self._environment.compile(self._prefix + meant + self._suffix)
         except RuntimeError as error:
-            told = _located(str(error), text, len(self.prefix))
+            told = _located(str(error), text, len(self._prefix))
             hint = f"\n{_NOT_HERE}" if _UNSUPPORTED.search(text) else ""
             raise ExpressionError(told + hint) from error
         _check_patterns(text)
-        return str(compiled.return_type().name()).lower()
+        tree, types = trees.read(compiled.serialize())
+        try:
+            rewrite(tree, types, self._schemas)
+        except UnclearError as error:
+            raise ExpressionError(str(error)) from error
+        return str(compiled.return_type().name()).lower(), trees.written(tree)
 
+
+def _extensions(ours: list[Any]) -> list[Any]:
+    return [
+        ext_optional.ExtOptional(),
+        ext_strings.ExtStrings(_STRINGS_VERSION),
+        cel.CelExtension("kubernetes", ours),
+    ]
+
+
+def _macros() -> Any:
+    """Return what turns on macros with two variables."""
+    return cel.NewEnvConfigFromYaml("extensions: [{name: two-var-comprehensions}]")
+
+
+# The library knows that macro by its other name only; places in the text stay what they are.
+_ONE_OF_PAIRS: Final = re.compile(
+    r"(?P<text>'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")|\.exists_one\((?=\s*\w+\s*,\s*\w+\s*,)"
+)
 
 _PATTERN: Final = re.compile(r"""\.matches\(\s*(?P<text>'[^'\\]*'|"[^"\\]*")\s*\)""")
 
@@ -146,29 +178,21 @@ def _check_patterns(text: str) -> None:
 
 def compile_typed(text: str, checker: Checker) -> Expression:
     """Compile an expression whose errors `checker` knows. Raises ExpressionError."""
-    result = checker.result(text)
+    result, serialized = checker.checked(text)
     if _LIST_CALL.search(text) and _OPTIONAL.search(_RESOLVED.sub("", text)):
         # They would end the process: the library can't hand optional values over to Python.
         raise ExpressionError(
             "the sandbox supports functions on lists together with optional values only where "
             "those are resolved at once, as in self.?a.orValue(0)"
         )
-    wrapped = f"cel.bind({OLD_SELF}, {_OPTIONAL_OLD}, ({text}))" if checker.prefix else text
-    compiled = _evaluator().compile(wrapped, disable_check=True)
-    return Expression(compiled, result)
+    return Expression(_evaluator().deserialize(serialized), result)
 
 
 @cache
 def _evaluator() -> Any:
     """Return what evaluates expressions, whatever the types of their variables."""
     return cel.NewEnv(
-        new_pool(),
-        extensions=[
-            ext_optional.ExtOptional(),
-            ext_strings.ExtStrings(_STRINGS_VERSION),
-            ext_bindings.ExtBindings(),
-            cel.CelExtension("kubernetes", functions.implementations()),
-        ],
+        new_pool(), config=_macros(), extensions=_extensions(functions.implementations())
     )
 
 
@@ -188,14 +212,8 @@ _RESOLVED: Final = re.compile(
     r"(?:\.\?\w+|\[\?[^\[\]]*\])(?:\.\??\w+(?!\w|\s*\()|\[\??[^\[\]]*\])*"
     r"\.(?:orValue|hasValue|value)\s*\("
 )
-_UNSUPPORTED: Final = re.compile(
-    r"\bformat\s*\.|\.\s*(?:sortBy|existsOne|transform\w+)\s*\(|"
-    r"\.\s*(?:all|exists)\s*\(\s*\w+\s*,\s*\w+\s*,"
-)
-_NOT_HERE: Final = (
-    "The sandbox has no `format`, no `sortBy`, `existsOne` and `transform…`, and no macros with "
-    "two variables; a real API server has them."
-)
+_UNSUPPORTED: Final = re.compile(r"\.\s*(?:sortBy|flatten)\s*\(")
+_NOT_HERE: Final = "The sandbox has no `sortBy` and no `flatten`; a real API server has them."
 
 
 # -- words -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ The functions that Kubernetes adds to CEL: on lists, texts, quantities, addresse
 Each has its declarations, by which expressions are checked, and one implementation, called with
 whatever values there are. Quantities, addresses and the like are messages that hold their text,
 since that is what CEL lets pass through. Not here, so that expressions with them are refused:
-formats (`format.named`), macros with two variables and `sortBy`.
+`sortBy` and `flatten`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from cel_expr_python import cel
 from google.protobuf import duration_pb2, timestamp_pb2
 
 from muster.queue.api.quantities import NANO, QuantityError, format_quantity, parse_quantity
-from muster.queue.sandbox.schema import addresses, patterns
+from muster.queue.sandbox.schema import addresses, patterns, unordered
+from muster.queue.sandbox.schema.named_formats import NAMED
 from muster.queue.sandbox.schema.opaque import NAMES, PACKAGE, kind_of, made, text_of
+from muster.queue.sandbox.schema.rewriting import CONTAINS, EQUAL, INSERTED, MERGED, UNEQUAL
 
 _T = cel.Type
 _STRING, _INT, _BOOL, _DOUBLE = _T.STRING, _T.INT, _T.BOOL, _T.DOUBLE
-_QUANTITY, _URL, _IP, _CIDR, _SEMVER = (_T(f"{PACKAGE}.{name}") for name in NAMES)
+_QUANTITY, _URL, _IP, _CIDR, _SEMVER, _FORMAT = (_T(f"{PACKAGE}.{name}") for name in NAMES)
 _STRINGS = _T.List(_STRING)
 _SCALARS: Final = (_INT, _T.UINT, _DOUBLE, _STRING, _BOOL, _T.BYTES, _T.DURATION, _T.TIMESTAMP)
 _NUMBERS: Final = (_INT, _T.UINT, _DOUBLE, _T.DURATION)
@@ -210,6 +212,22 @@ def _compared(one: Any, other: Any) -> int:
     return (first > second) - (first < second)
 
 
+# -- formats ---------------------------------------------------------------------------------
+
+
+def _named_format(name: str) -> list[Any]:
+    return [made("NamedFormat", name)] if name in NAMED else []
+
+
+def _faults(named_format: Any, text: str) -> list[list[str]]:
+    faults = NAMED[text_of(named_format)](text)
+    return [list(faults)] if faults else []
+
+
+def _format_function(name: str) -> Callable[[], Any]:
+    return lambda: made("NamedFormat", name)
+
+
 # -- the table -----------------------------------------------------------------------------------
 
 
@@ -224,6 +242,10 @@ def _entry(of: Iterable[Any]) -> list[_Signature]:
 
 def _same(of: Iterable[Any]) -> list[_Signature]:
     return [(_T.List(scalar), (_T.List(scalar),)) for scalar in of]
+
+
+def _optional(of: Any) -> Any:
+    return _T.AbstractType("optional_type", [of])
 
 
 def _pairs() -> list[_Signature]:
@@ -300,7 +322,38 @@ _FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Any], Sequence[_Signature]]]]
     "sets.equivalent": (lambda a, b: _is_subset(a, b) and _is_subset(b, a), _pairs()),
     "sets.intersects": (lambda a, b: any(_contains(b, each) for each in a), _pairs()),
     "lists.range": (lambda count: list(range(count)), [(_T.List(_INT), (_INT,))]),
+    **{f"format.{name}": (_format_function(name), [(_FORMAT, ())]) for name in NAMED},
 }
+
+# Functions with an optional result, which `rewriting` makes of a list that has it or is empty.
+_OPTIONAL: Final[Mapping[str, tuple[Callable[..., Any], bool, _Signature]]] = {
+    "validate": (_faults, True, (_optional(_STRINGS), (_FORMAT, _STRING))),
+    "format.named": (_named_format, False, (_optional(_FORMAT), (_STRING,))),
+}
+
+
+def _with_entry(made: Mapping[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
+    return _with_entries(made, {key: value})
+
+
+def _with_entries(made: Mapping[Any, Any], more: Mapping[Any, Any]) -> dict[Any, Any]:
+    for key in more:
+        if key in made:
+            raise ValueError(f"insert failed: key {key} already exists")
+    return {**made, **more}
+
+
+_DYN, _ENTRIES = _T.DYN, _T.Map(_T.DYN, _T.DYN)
+
+# What no expression can call by name: macros and `rewriting` put them where they belong.
+_PLACED: Final[Sequence[tuple[str, Callable[..., Any], Sequence[Any]]]] = (
+    (INSERTED, _with_entry, (_ENTRIES, _DYN, _DYN)),
+    (INSERTED, _with_entries, (_ENTRIES, _ENTRIES)),
+    (EQUAL, unordered.equal, (_STRING, _DYN, _DYN)),
+    (UNEQUAL, unordered.unequal, (_STRING, _DYN, _DYN)),
+    (MERGED, unordered.merged, (_STRING, _DYN, _DYN)),
+    (CONTAINS, unordered.contains, (_STRING, _DYN, _DYN)),
+)
 
 
 ON_LISTS: Final = tuple(
@@ -325,6 +378,14 @@ def declarations() -> list[Any]:
                     is_member=is_member,
                 )
                 declared.setdefault(name, []).append(overload)
+    for name, (_, is_member, (result, parameters)) in _OPTIONAL.items():
+        overload = cel.Overload(
+            f"kubernetes_{name}",
+            return_type=result,
+            parameters=list(parameters),
+            is_member=is_member,
+        )
+        declared[name] = [overload]
     for operator in ("_<_", "_<=_", "_>_", "_>=_"):
         declared[operator] = [
             cel.Overload(f"kubernetes{operator}{number}", return_type=_BOOL, parameters=list(pair))
@@ -348,6 +409,16 @@ def implementations() -> list[Any]:
                     impl=_returning(function),
                 )
                 declared.setdefault(name, []).append(overload)
+    optional = [(f"@{name}", function, of) for name, (function, _, (_, of)) in _OPTIONAL.items()]
+    for name, function, parameters in (*_PLACED, *optional):
+        overload = cel.Overload(
+            f"kubernetes_{name}_{len(parameters)}",
+            return_type=_DYN,
+            parameters=list(parameters),
+            is_member=False,
+            impl=_returning(function),
+        )
+        declared.setdefault(name, []).append(overload)
     return [cel.FunctionDecl(name, overloads) for name, overloads in declared.items()]
 
 
@@ -363,6 +434,8 @@ def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
 def _taken_back(value: Any) -> Any:
     if isinstance(value, list):
         return [_taken_back(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _taken_back(each) for key, each in value.items()}
     if isinstance(value, timedelta):
         span = duration_pb2.Duration()
         span.FromTimedelta(value)

@@ -1,5 +1,5 @@
 """
-Values that expressions pass on without looking into them: quantities, addresses, versions.
+Values that expressions pass on without looking into them: quantities, addresses, versions, formats.
 
 They are messages that hold a text, since that is what CEL lets pass through.
 """
@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2, duration_pb2, message_factory, struc
 from google.protobuf.descriptor_pool import DescriptorPool
 
 PACKAGE: Final = "kubernetes"
-NAMES: Final = ("Quantity", "URL", "IP", "CIDR", "Semver")
+NAMES: Final = ("Quantity", "URL", "IP", "CIDR", "Semver", "NamedFormat")
 _TEXT_FIELD: Final = "text__"
 
 

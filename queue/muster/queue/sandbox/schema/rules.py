@@ -18,7 +18,7 @@ from muster.queue.client.refusal import (
     invalid_value,
     required,
 )
-from muster.queue.sandbox.schema.correlation import aligned, old_value, same
+from muster.queue.sandbox.schema.correlation import old_value, same
 from muster.queue.sandbox.schema.declarations import Declarations, converter
 from muster.queue.sandbox.schema.expressions import (
     OLD_SELF,
@@ -99,9 +99,12 @@ class Checkers:
         type_ = self._types.get(id(schema))
         if type_ is None or self._pool is None:
             raise ExpressionError("the value has no type that rules can see")
-        if raw.get("optionalOldSelf"):
-            return Checker(self._pool, {SELF: type_}, optional_old=type_)
-        return Checker(self._pool, {SELF: type_, OLD_SELF: type_})
+        return Checker(
+            self._pool,
+            {SELF: type_, OLD_SELF: type_},
+            {SELF: schema, OLD_SELF: schema},
+            has_optional_old=bool(raw.get("optionalOldSelf")),
+        )
 
 
 def _nodes(schema: Schema) -> Iterator[Schema]:
@@ -222,8 +225,6 @@ def _variables(node: _Node, value: Any, old: Any) -> Any:
     """Return what the rules of a node see of a value and of the old one, None for none."""
     if node.project is not None:
         value, old = node.project(value), node.project(old)
-    if old is not None:
-        old = aligned(node.schema, old, value)
     if node.convert is not None:
         value, old = node.convert(value), node.convert(old)
     return bound_to(value, old)
