@@ -14,6 +14,7 @@ import orjson
 from muster.queue.api.timestamps import format_second
 from muster.queue.client.refusal import (
     FieldError,
+    Refusal,
     Subject,
     bad_request,
     conflict,
@@ -120,8 +121,11 @@ class Deleter:
         for stored in listing.items:
             metadata = stored.value["metadata"]
             place = Place(resource, metadata.get("namespace", ""), metadata["name"])
-            if self._store.get(place.key) is not None:  # others may delete as well
+            try:
                 await self.delete(place, asked, options)
+            except Refusal as refusal:
+                if refusal.reason != "NotFound":  # others may delete as well
+                    raise
         return listing
 
     async def _validate(

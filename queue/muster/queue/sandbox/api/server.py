@@ -45,6 +45,7 @@ from muster.queue.sandbox.ownership.managers import apply
 from muster.queue.sandbox.patches.json_patch import json_patch, unknown_members
 from muster.queue.sandbox.patches.merge_patch import merge_patch
 from muster.queue.sandbox.patches.strategic_merge_patch import strategic_merge_patch
+from muster.queue.sandbox.schema.defaulting import copied
 from muster.queue.sandbox.store.memory import Change, Journal, Key, Store, Stored
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -123,7 +124,8 @@ class ApiServer:
 
     async def replace(self, place: Place, body: Object, options: WriteOptions) -> Written:
         def make(_old: Object | None) -> Object:
-            return body
+            fresh: Object = copied(body)  # it may have to be made again
+            return fresh
 
         strategy = place.resource.strategy
         return await self._edit(

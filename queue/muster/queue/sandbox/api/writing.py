@@ -158,12 +158,17 @@ class Writer:
         for _ in range(_ATTEMPTS_MAX):
             seen = self._store.get(place.key)
             if seen is None:
-                if edit.may_create and not place.subresource:
+                if not edit.may_create or place.subresource:
+                    raise not_found(place.subject)
+                try:
                     return await self._create_by(place, edit, options)
-                raise not_found(place.subject)
+                except Refusal:
+                    if self._store.get(place.key) is None:
+                        raise
+                    continue  # somebody else was first
             old = await self._versions.read(place.resource, seen)
             new = edit.make(old.private())
-            meant = (new.get("metadata") or {}).get("resourceVersion") != str(seen.revision)
+            means = (new.get("metadata") or {}).get("resourceVersion") or "0"
             course = _Course(place, options, self.now())
             try:
                 if edit.trusted:
@@ -171,7 +176,7 @@ class Writer:
                 with course.warning_of():
                     return await self._update(course, new, old, seen, edit)
             except Outdated:
-                if meant:
+                if means not in {"0", str(seen.revision)}:
                     break
         raise conflict(place.subject, MODIFIED)
 
@@ -210,6 +215,7 @@ class Writer:
         admit(resource, obj, self._look_up, self._list)
         attributes = self._attributes(course, "CREATE", obj, None)
         obj = await self._mutate(course, attributes)
+        is_named = bool(obj["metadata"].get("name"))
         self._complete(resource, obj, course.now)
         resource.strategy.prepare_create(obj, course.now)
         errors = metadata_errors(
@@ -223,9 +229,14 @@ class Writer:
         course.warnings += resource.strategy.warnings(obj, None)
         await self._validate(course, attributes, obj)
         self._check_namespace(place, obj["metadata"]["name"])  # admission takes its time
-        key = self._free_key(course, obj, may_rename=not place.name and not metadata.get("name"))
-        stored = await self._put(course, key, obj, None)
-        return Written(stored, created=True, warnings=tuple(course.warnings))
+        may_rename = not (place.name or is_named)
+        while True:
+            key = self._free_key(course, obj, may_rename=may_rename)
+            try:
+                stored = await self._put(course, key, obj, None)
+            except Outdated:  # converting it took its time, too
+                continue
+            return Written(stored, created=True, warnings=tuple(course.warnings))
 
     def _complete(self, resource: Resource, obj: Object, now: str) -> None:
         """Set what only the server can say of a new object."""
