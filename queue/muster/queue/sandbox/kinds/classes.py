@@ -9,12 +9,11 @@ from muster.queue.client.refusal import (
     FieldError,
     duplicate,
     forbidden_field,
-    invalid_value,
     not_supported,
     required,
 )
 from muster.queue.sandbox.kinds.amounts import requirements_errors
-from muster.queue.sandbox.kinds.metadata import labels_errors, unchanged
+from muster.queue.sandbox.kinds.metadata import labels_errors, rule_errors, unchanged
 from muster.queue.sandbox.kinds.names import dns_label
 from muster.queue.sandbox.kinds.pod_scheduling import tolerations_errors
 from muster.queue.sandbox.kinds.resources import Object, Shared
@@ -119,8 +118,8 @@ def _runtime_errors(obj: Shared) -> Iterator[FieldError]:
     handler = obj["handler"]
     if not handler:
         yield required("handler")
-    for detail in dns_label(handler) if handler else ():
-        yield invalid_value("handler", handler, detail)
+    if handler:
+        yield from rule_errors("handler", handler, dns_label)
     if overhead := obj.get("overhead"):
         limits = {"limits": overhead.get("podFixed") or {}}
         yield from requirements_errors("overhead", limits)

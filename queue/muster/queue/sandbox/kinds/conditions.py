@@ -14,8 +14,8 @@ from muster.queue.client.refusal import (
     required,
     too_long,
 )
-from muster.queue.sandbox.kinds.metadata import label_key_errors, negative
-from muster.queue.sandbox.kinds.names import pattern_error
+from muster.queue.sandbox.kinds.metadata import negative, rule_errors
+from muster.queue.sandbox.kinds.names import label_key, pattern_error
 from muster.queue.sandbox.kinds.resources import Shared
 
 _STATUSES: Final = ("False", "True", "Unknown")
@@ -39,7 +39,7 @@ def conditions_errors(place: str, conditions: Sequence[Shared]) -> Iterator[Fiel
 
 
 def _condition_errors(place: str, condition: Shared) -> Iterator[FieldError]:
-    yield from label_key_errors(f"{place}.type", condition["type"])
+    yield from rule_errors(f"{place}.type", condition["type"], label_key)
     if condition["status"] not in _STATUSES:
         yield not_supported(f"{place}.status", condition["status"], _STATUSES)
     yield from negative(f"{place}.observedGeneration", condition.get("observedGeneration"))

@@ -15,7 +15,7 @@ from muster.queue.client.refusal import (
     required,
     too_long,
 )
-from muster.queue.sandbox.kinds.metadata import unchanged
+from muster.queue.sandbox.kinds.metadata import rule_errors, unchanged
 from muster.queue.sandbox.kinds.names import config_key
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
@@ -92,8 +92,7 @@ def _config_map_errors(obj: Shared) -> Iterator[FieldError]:
 
 
 def _key_errors(place: str, key: str) -> Iterator[FieldError]:
-    for detail in config_key(key):
-        yield invalid_value(f"{place}[{key}]", key, detail)
+    yield from rule_errors(f"{place}[{key}]", key, config_key)
 
 
 def _decoded(text: Any) -> bytes:

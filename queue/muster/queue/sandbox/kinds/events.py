@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from muster.queue.client.refusal import FieldError, invalid_value, required
-from muster.queue.sandbox.kinds.metadata import unchanged
+from muster.queue.sandbox.kinds.metadata import rule_errors, unchanged
 from muster.queue.sandbox.kinds.names import dns_subdomain, label_key
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
@@ -110,8 +110,7 @@ def _report_errors(event: Shared, controller_field: str) -> Iterator[FieldError]
     controller = event.get("reportingComponent", "")
     if not controller:
         yield required(controller_field)
-    for detail in label_key(controller):
-        yield invalid_value(controller_field, controller, detail)
+    yield from rule_errors(controller_field, controller, label_key)
     for name in ("reportingInstance", "action", "reason", "message"):
         text, limit = event.get(name, ""), _MESSAGE_MAX if name == "message" else _SHORT_MAX
         if not text and name != "message":

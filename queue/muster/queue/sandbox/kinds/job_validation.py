@@ -18,6 +18,7 @@ from muster.queue.sandbox.kinds.index_intervals import IndexesError, count, inte
 from muster.queue.sandbox.kinds.metadata import (
     IMMUTABLE,
     negative,
+    rule_errors,
     selector_errors,
     unchanged,
 )
@@ -126,8 +127,7 @@ def _manager_errors(place: str, manager: str) -> Iterator[FieldError]:
     if not manager:
         yield required(place)
         return
-    for detail in domain_path(manager):
-        yield invalid_value(place, manager, detail)
+    yield from rule_errors(place, manager, domain_path)
     if len(manager) > _MANAGED_BY_MAX:
         yield too_long(place, _MANAGED_BY_MAX)
 
@@ -262,8 +262,7 @@ def _patterns_errors(place: str, patterns: Sequence[Shared]) -> Iterator[FieldEr
         yield too_many(place, len(patterns), _PATTERNS_MAX)
     for index, pattern in enumerate(patterns):
         at = f"{place}[{index}]"
-        for detail in label_key(pattern["type"]):
-            yield invalid_value(f"{at}.type", pattern["type"], detail)
+        yield from rule_errors(f"{at}.type", pattern["type"], label_key)
         if pattern["status"] not in _STATUSES:
             yield not_supported(f"{at}.status", pattern["status"], _STATUSES)
 

@@ -89,8 +89,7 @@ def _name_errors(metadata: Shared, name_rule: NameRule) -> Iterator[FieldError]:
     if not name:
         yield required("metadata.name", "name or generateName is required")
         return
-    for detail in name_rule(name):
-        yield invalid_value("metadata.name", name, detail)
+    yield from rule_errors("metadata.name", name, name_rule)
 
 
 def _namespace_errors(metadata: Shared, *, namespaced: bool) -> Iterator[FieldError]:
@@ -101,8 +100,7 @@ def _namespace_errors(metadata: Shared, *, namespaced: bool) -> Iterator[FieldEr
     elif not namespace:
         yield required("metadata.namespace")
     else:
-        for detail in dns_label(namespace):
-            yield invalid_value("metadata.namespace", namespace, detail)
+        yield from rule_errors("metadata.namespace", namespace, dns_label)
 
 
 def _content_errors(metadata: Shared, *, finalizers: bool) -> Iterator[FieldError]:
@@ -121,16 +119,8 @@ def _content_errors(metadata: Shared, *, finalizers: bool) -> Iterator[FieldErro
 def labels_errors(place: str, labels: Mapping[str, str]) -> Iterator[FieldError]:
     """Yield what is wrong with a mapping of labels; all of it is at one place."""
     for key, value in labels.items():
-        for detail in label_key(key):
-            yield invalid_value(place, key, detail)
-        for detail in label_value(value):
-            yield invalid_value(place, value, detail)
-
-
-def label_key_errors(place: str, key: str) -> Iterator[FieldError]:
-    """Yield what is wrong with the key of a label."""
-    for detail in label_key(key):
-        yield invalid_value(place, key, detail)
+        yield from rule_errors(place, key, label_key)
+        yield from rule_errors(place, value, label_value)
 
 
 def annotations_errors(place: str, annotations: Mapping[str, str]) -> Iterator[FieldError]:
@@ -170,8 +160,7 @@ def _owners_errors(place: str, owners: Iterable[Shared]) -> Iterator[FieldError]
 
 def _finalizers_errors(place: str, finalizers: Iterable[str]) -> Iterator[FieldError]:
     for each in finalizers:
-        for detail in label_key(each):
-            yield invalid_value(place, each, detail)
+        yield from rule_errors(place, each, label_key)
     if all(each in finalizers for each in _OPPOSITE_FINALIZERS):
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid_value(place, list(finalizers), detail)
@@ -196,6 +185,12 @@ def _manager_errors(place: str, entry: Shared) -> Iterator[FieldError]:
 
 
 # -- said of fields of any kind ----------------------------------------------------------------
+
+
+def rule_errors(place: str, text: str, rule: NameRule) -> Iterator[FieldError]:
+    """Yield what is wrong with a text by a rule for names, keys and the like."""
+    for detail in rule(text):
+        yield invalid_value(place, text, detail)
 
 
 def unchanged(place: str, value: Any, old: Any) -> Iterator[FieldError]:
@@ -239,7 +234,6 @@ def _requirement_errors(place: str, requirement: Shared) -> Iterator[FieldError]
             yield invalid_value(
                 f"{place}.operator", operator or "", "not a valid selector operator"
             )
-    yield from label_key_errors(f"{place}.key", requirement.get("key") or "")
+    yield from rule_errors(f"{place}.key", requirement.get("key") or "", label_key)
     for index, value in enumerate(values):
-        for detail in label_value(value):
-            yield invalid_value(f"{place}.values[{index}]", value, detail)
+        yield from rule_errors(f"{place}.values[{index}]", value, label_value)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from muster.queue.client.refusal import FieldError, invalid_value
+from muster.queue.sandbox.kinds.metadata import rule_errors
 from muster.queue.sandbox.kinds.names import dns_label, label_key
 from muster.queue.sandbox.kinds.resources import Object, Path, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, put_back
@@ -78,8 +79,7 @@ def _label(namespace: Object) -> None:
 def _finalizers_errors(namespace: Shared, *, indexed: bool = False) -> Iterator[FieldError]:
     for index, name in enumerate(namespace["spec"].get("finalizers") or ()):
         place = f"spec.finalizers[{index}]" if indexed else "spec.finalizers"
-        for detail in label_key(name):
-            yield invalid_value(place, name, detail)
+        yield from rule_errors(place, name, label_key)
         if "/" not in name and name not in _STANDARD:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid_value(place, name, detail)

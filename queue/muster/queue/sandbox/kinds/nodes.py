@@ -15,8 +15,8 @@ from muster.queue.client.refusal import (
     shown,
 )
 from muster.queue.sandbox.kinds.amounts import amount_errors
-from muster.queue.sandbox.kinds.metadata import label_key_errors
-from muster.queue.sandbox.kinds.names import label_value
+from muster.queue.sandbox.kinds.metadata import rule_errors
+from muster.queue.sandbox.kinds.names import label_key, label_value
 from muster.queue.sandbox.kinds.pod_scheduling import effect_errors
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import StatusStrategy, entries, part
@@ -72,7 +72,7 @@ def _taints_errors(place: str, taints: Any) -> Iterator[FieldError]:
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(taints):
         at, key, effect = f"{place}[{index}]", taint["key"], taint["effect"]
-        yield from label_key_errors(f"{at}.key", key)
+        yield from rule_errors(f"{at}.key", key, label_key)
         value = taint.get("value", "")
         if wrong := label_value(value):
             yield invalid_value(f"{at}.value", value, ";".join(wrong))

@@ -15,7 +15,7 @@ from muster.queue.client.refusal import (
     too_many,
 )
 from muster.queue.sandbox.kinds.amounts import claims_errors, requirements_errors
-from muster.queue.sandbox.kinds.metadata import negative
+from muster.queue.sandbox.kinds.metadata import negative, rule_errors
 from muster.queue.sandbox.kinds.names import (
     config_key,
     dns_label,
@@ -119,8 +119,7 @@ def _container_errors(place: str, container: Shared, pod: Surroundings) -> Itera
     if not name:
         yield required(f"{place}.name")
     else:
-        for detail in dns_label(name):
-            yield invalid_value(f"{place}.name", name, detail)
+        yield from rule_errors(f"{place}.name", name, dns_label)
     if not container.get("image"):
         yield required(f"{place}.image")
     policy = container["terminationMessagePolicy"]
@@ -167,8 +166,7 @@ def _ports_errors(place: str, ports: Sequence[Shared]) -> Iterator[FieldError]:
 def port_errors(place: str, port: int | str) -> Iterator[FieldError]:
     """Yield what is wrong with the number or the name of a port."""
     if isinstance(port, str):
-        for detail in port_name(port):
-            yield invalid_value(place, port, detail)
+        yield from rule_errors(place, port, port_name)
     elif not 1 <= port <= _PORT_MAX:
         yield invalid_value(place, port, range_error(1, _PORT_MAX))
 
@@ -192,8 +190,7 @@ def _variables_errors(place: str, variables: Sequence[Shared]) -> Iterator[Field
         if not variable["name"]:
             yield required(f"{at}.name")
         else:
-            for detail in variable_name(variable["name"]):
-                yield invalid_value(f"{at}.name", variable["name"], detail)
+            yield from rule_errors(f"{at}.name", variable["name"], variable_name)
         if (source := variable.get("valueFrom")) is not None:
             yield from _value_errors(f"{at}.valueFrom", variable, source)
 
@@ -221,28 +218,25 @@ def _value_errors(place: str, variable: Shared, source: Shared) -> Iterator[Fiel
 
 def _key_reference_errors(place: str, reference: Shared) -> Iterator[FieldError]:
     name, key = reference.get("name", ""), reference["key"]
-    for detail in dns_subdomain(name):
-        yield invalid_value(f"{place}.name", name, detail)
+    yield from rule_errors(f"{place}.name", name, dns_subdomain)
     if not key:
         yield required(f"{place}.key")
-    for detail in config_key(key) if key else ():
-        yield invalid_value(f"{place}.key", key, detail)
+    if key:
+        yield from rule_errors(f"{place}.key", key, config_key)
 
 
 def _variable_sources_errors(place: str, sources: Sequence[Shared]) -> Iterator[FieldError]:
     for index, source in enumerate(sources):
         at = f"{place}[{index}]"
         if prefix := source.get("prefix"):
-            for detail in variable_name(prefix):
-                yield invalid_value(f"{at}.prefix", prefix, detail)
+            yield from rule_errors(f"{at}.prefix", prefix, variable_name)
         given = [kind for kind in ("configMapRef", "secretRef") if kind in source]
         for kind in given:
             name = source[kind].get("name")
             if not name:
                 yield required(f"{at}.{kind}.name")
             else:
-                for detail in dns_subdomain(name):
-                    yield invalid_value(f"{at}.{kind}.name", name, detail)
+                yield from rule_errors(f"{at}.{kind}.name", name, dns_subdomain)
         if not given:
             yield invalid_value(place, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(given) > 1:

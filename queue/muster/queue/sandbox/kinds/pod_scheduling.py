@@ -13,7 +13,7 @@ from muster.queue.client.refusal import (
     not_supported,
     required,
 )
-from muster.queue.sandbox.kinds.metadata import label_key_errors, selector_errors
+from muster.queue.sandbox.kinds.metadata import rule_errors, selector_errors
 from muster.queue.sandbox.kinds.names import dns_label, dns_subdomain, label_key, label_value
 from muster.queue.sandbox.kinds.resources import Shared
 
@@ -76,10 +76,9 @@ def _expression_errors(place: str, expression: Shared, *, values: bool) -> Itera
                 yield required(f"{place}.values", detail)
         case operator:
             yield invalid_value(f"{place}.operator", operator, "not a valid selector operator")
-    yield from label_key_errors(f"{place}.key", expression["key"])
+    yield from rule_errors(f"{place}.key", expression["key"], label_key)
     for index, value in enumerate(given if values else ()):
-        for detail in label_value(value):
-            yield invalid_value(f"{place}.values[{index}]", value, detail)
+        yield from rule_errors(f"{place}.values[{index}]", value, label_value)
 
 
 def _match_field_errors(place: str, expression: Shared) -> Iterator[FieldError]:
@@ -96,8 +95,7 @@ def _match_field_errors(place: str, expression: Shared) -> Iterator[FieldError]:
         yield invalid_value(f"{place}.key", expression["key"], "not a valid field selector key")
         return
     for index, value in enumerate(given):
-        for detail in dns_subdomain(value):
-            yield invalid_value(f"{place}.values[{index}]", value, detail)
+        yield from rule_errors(f"{place}.values[{index}]", value, dns_subdomain)
 
 
 def _pod_affinity_errors(place: str, affinity: Shared) -> Iterator[FieldError]:
@@ -113,12 +111,11 @@ def _pod_term_errors(place: str, term: Shared) -> Iterator[FieldError]:
     yield from selector_errors(f"{place}.labelSelector", term.get("labelSelector"))
     yield from selector_errors(f"{place}.namespaceSelector", term.get("namespaceSelector"))
     for name in term.get("namespaces") or ():
-        for detail in dns_label(name):
-            yield invalid_value(f"{place}.namespace", name, detail)
+        yield from rule_errors(f"{place}.namespace", name, dns_label)
     yield from _label_keys_errors(place, term)
     if not term["topologyKey"]:
         yield required(f"{place}.topologyKey", "can not be empty")
-    yield from label_key_errors(f"{place}.topologyKey", term["topologyKey"])
+    yield from rule_errors(f"{place}.topologyKey", term["topologyKey"], label_key)
 
 
 def _label_keys_errors(place: str, term: Shared) -> Iterator[FieldError]:
@@ -132,7 +129,7 @@ def _label_keys_errors(place: str, term: Shared) -> Iterator[FieldError]:
             yield forbidden_field(f"{place}.{name}", detail)
             continue
         for index, key in enumerate(each):
-            yield from label_key_errors(f"{place}.{name}[{index}]", key)
+            yield from rule_errors(f"{place}.{name}[{index}]", key, label_key)
     if selector is not None:
         known = dict.fromkeys(selector.get("matchLabels") or ())
         for expression in selector.get("matchExpressions") or ():
@@ -158,7 +155,7 @@ def _toleration_errors(place: str, toleration: Shared) -> Iterator[FieldError]:
     key, operator = toleration.get("key", ""), toleration.get("operator", "")
     value, effect = toleration.get("value", ""), toleration.get("effect", "")
     if key:
-        yield from label_key_errors(f"{place}.key", key)
+        yield from rule_errors(f"{place}.key", key, label_key)
     elif operator != "Exists":
         yield invalid_value(
             f"{place}.operator",
@@ -197,8 +194,7 @@ def gates_errors(place: str, gates: Sequence[Shared]) -> Iterator[FieldError]:
     seen: dict[str, None] = {}
     for index, gate in enumerate(gates):
         name = gate["name"]
-        for detail in label_key(name):
-            yield invalid_value(f"{place}[{index}]", name, detail)
+        yield from rule_errors(f"{place}[{index}]", name, label_key)
         if name in seen:
             yield duplicate(f"{place}[{index}]", name)
         seen[name] = None

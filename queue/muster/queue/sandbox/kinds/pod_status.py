@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from muster.queue.client.refusal import FieldError, forbidden_field, invalid_value
-from muster.queue.sandbox.kinds.metadata import unchanged
+from muster.queue.sandbox.kinds.metadata import rule_errors, unchanged
 from muster.queue.sandbox.kinds.names import dns_subdomain, label_key
 from muster.queue.sandbox.kinds.pod_validation import address_errors
 from muster.queue.sandbox.kinds.resources import Shared
@@ -47,16 +47,14 @@ def _condition_errors(status: Shared) -> Iterator[FieldError]:
             detail = "must be a non-negative integer"
             yield invalid_value(f"{place}.observedGeneration", value, detail)
         if condition["type"] not in _OF_THE_SYSTEM:
-            for detail in label_key(condition["type"]):
-                yield invalid_value(f"{place}.Type", condition["type"], detail)
+            yield from rule_errors(f"{place}.Type", condition["type"], label_key)
 
 
 def _nomination_errors(pod: Shared, old: Shared) -> Iterator[FieldError]:
     node = pod["status"].get("nominatedNodeName")
     if not node or node == old["status"].get("nominatedNodeName"):
         return
-    for detail in dns_subdomain(node):
-        yield invalid_value("status.nominatedNodeName", node, detail)
+    yield from rule_errors("status.nominatedNodeName", node, dns_subdomain)
     if old["spec"].get("nodeName"):
         detail = "may not be set on pods that are already bound to a node"
         yield forbidden_field("status.nominatedNodeName", detail)

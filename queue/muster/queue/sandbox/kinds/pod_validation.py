@@ -26,7 +26,7 @@ from muster.queue.sandbox.kinds.amounts import (
     pod_resource_errors,
     requirements_errors,
 )
-from muster.queue.sandbox.kinds.metadata import annotations_errors, labels_errors
+from muster.queue.sandbox.kinds.metadata import annotations_errors, labels_errors, rule_errors
 from muster.queue.sandbox.kinds.names import (
     NameRule,
     dns_label,
@@ -147,9 +147,8 @@ def pod_spec_errors(place: str, spec: Shared, *, of_pod: bool) -> Iterator[Field
         yield from affinity_errors(f"{place}.affinity", affinity)
     yield from _dns_errors(f"{place}.dnsConfig", spec)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
-        for detail in label_key(gate["conditionType"]):
-            at = f"{place}.readinessGates[{index}].conditionType"
-            yield invalid_value(at, gate["conditionType"], detail)
+        at = f"{place}.readinessGates[{index}].conditionType"
+        yield from rule_errors(at, gate["conditionType"], label_key)
     yield from gates_errors(f"{place}.schedulingGates", spec.get("schedulingGates") or ())
     constraints = spec.get("topologySpreadConstraints") or ()
     yield from spread_errors(f"{place}.topologySpreadConstraints", constraints)
@@ -239,13 +238,12 @@ def _names_errors(place: str, spec: Shared) -> Iterator[FieldError]:
         yield from _override_errors(f"{place}.hostnameOverride", spec)
     for rule, names in _NAMED.items():
         for name in names:
-            for detail in rule(spec[name]) if spec.get(name) else ():
-                yield invalid_value(f"{place}.{name}", spec[name], detail)
+            if spec.get(name):
+                yield from rule_errors(f"{place}.{name}", spec[name], rule)
     seen: dict[str, None] = {}
     for index, claim in enumerate(spec.get("resourceClaims") or ()):
         at, name = f"{place}.resourceClaims[{index}].name", claim.get("name", "")
-        for detail in dns_label(name):
-            yield invalid_value(at, name, detail)
+        yield from rule_errors(at, name, dns_label)
         if name in seen:
             yield duplicate(at, name)
         seen[name] = None
@@ -265,8 +263,7 @@ def _override_errors(place: str, spec: Shared) -> Iterator[FieldError]:
         yield forbidden_field(place, "may not be specified when hostNetwork is true")
     if len(override) > _HOSTNAME_MAX:
         yield too_long(place, _HOSTNAME_MAX)
-    for detail in dns_subdomain(override):
-        yield invalid_value(place, override, detail)
+    yield from rule_errors(place, override, dns_subdomain)
 
 
 def _limits_errors(place: str, spec: Shared) -> Iterator[FieldError]:
@@ -279,9 +276,8 @@ def _limits_errors(place: str, spec: Shared) -> Iterator[FieldError]:
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         yield from address_errors(f"{place}.hostAliases[{index}].ip", alias["ip"])
         for number, name in enumerate(alias.get("hostnames") or ()):
-            for detail in dns_subdomain(name):
-                at = f"{place}.hostAliases[{index}].hostnames[{number}]"
-                yield invalid_value(at, name, detail)
+            at = f"{place}.hostAliases[{index}].hostnames[{number}]"
+            yield from rule_errors(at, name, dns_subdomain)
     policy = spec.get("preemptionPolicy")
     if policy is not None and policy not in _PREEMPTION:
         yield not_supported(f"{place}.preemptionPolicy", policy, _PREEMPTION)

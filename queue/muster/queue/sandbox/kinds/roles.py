@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from muster.queue.client.refusal import FieldError, invalid_value, not_supported, required
-from muster.queue.sandbox.kinds.metadata import selector_errors
+from muster.queue.sandbox.kinds.metadata import rule_errors, selector_errors
 from muster.queue.sandbox.kinds.names import dns_subdomain, path_segment
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
@@ -102,8 +102,7 @@ def _binding_errors(binding: Shared, *, namespaced: bool) -> Iterator[FieldError
         yield not_supported("roleRef.kind", role["kind"], kinds)
     if not role["name"]:
         yield required("roleRef.name")
-    for detail in path_segment(role["name"]):
-        yield invalid_value("roleRef.name", role["name"], detail)
+    yield from rule_errors("roleRef.name", role["name"], path_segment)
     for index, subject in enumerate(binding.get("subjects") or ()):
         yield from _subject_errors(f"subjects[{index}]", subject, namespaced=namespaced)
 
@@ -116,8 +115,8 @@ def _subject_errors(place: str, subject: Shared, *, namespaced: bool) -> Iterato
         yield not_supported(f"{place}.kind", subject["kind"], _SUBJECTS)
         return
     account = subject["kind"] == "ServiceAccount"
-    for detail in dns_subdomain(name) if account and name else ():
-        yield invalid_value(f"{place}.name", name, detail)
+    if account and name:
+        yield from rule_errors(f"{place}.name", name, dns_subdomain)
     if group != ("" if account else GROUP):
         yield not_supported(f"{place}.apiGroup", group, ("" if account else GROUP,))
     if account and not namespaced and not subject.get("namespace"):

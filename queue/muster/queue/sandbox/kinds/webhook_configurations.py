@@ -13,7 +13,7 @@ from muster.queue.client.refusal import (
     required,
     too_many,
 )
-from muster.queue.sandbox.kinds.metadata import selector_errors
+from muster.queue.sandbox.kinds.metadata import rule_errors, selector_errors
 from muster.queue.sandbox.kinds.names import dns_1035_label, dns_subdomain, label_key
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import CountedStrategy
@@ -122,8 +122,7 @@ def _versions_errors(place: str, versions: list[str]) -> Iterator[FieldError]:
             yield invalid_value(f"{place}[{index}]", version, "duplicate version")
             continue
         seen[version] = None
-        for detail in dns_1035_label(version):
-            yield invalid_value(f"{place}[{index}]", version, detail)
+        yield from rule_errors(f"{place}[{index}]", version, dns_1035_label)
     if not any(version in _VERSIONS for version in versions):
         yield invalid_value(place, versions, f"must include at least one of {listed}")
 
@@ -194,8 +193,7 @@ def _conditions_errors(place: str, conditions: Sequence[Shared]) -> Iterator[Fie
         if not name:
             yield required(f"{at}.name")
             continue
-        for detail in label_key(name):
-            yield invalid_value(f"{at}.name", name, detail)
+        yield from rule_errors(f"{at}.name", name, label_key)
         if name in names:
             yield duplicate(f"{at}.name", name)
         names[name] = None
