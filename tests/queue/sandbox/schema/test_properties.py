@@ -57,6 +57,17 @@ def test_pruning_twice_is_pruning_once(spec: Any) -> None:
     assert same(obj, once)
 
 
+@given(documents(_names), documents(_names))
+def test_what_was_pruned_is_as_if_it_were_pruned_again(spec: Any, other: Any) -> None:
+    before = an_object(copy.deepcopy(spec))
+    prune(PRUNED, before)
+    partly = {**before, **other}
+    wholly = copy.deepcopy(partly)
+
+    assert prune(PRUNED, partly, before) == prune(PRUNED, wholly)
+    assert same(partly, wholly)
+
+
 @given(documents(_names))
 def test_filling_twice_is_filling_once(spec: Any) -> None:
     obj = an_object(copy.deepcopy(spec))

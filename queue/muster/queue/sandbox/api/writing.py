@@ -275,7 +275,8 @@ class Writer:
             if not edit.is_whole:
                 _check_registered(resource, new)
             new = formed(resource, new)
-            self._clean(course, new)
+            # What is stored has been pruned; what was converted may not have been.
+            self._clean(course, new, before if old is seen else None)
         except DecodingError as error:
             raise _unusable(error, resource, edit) from None
         check_place(place, new)
@@ -324,14 +325,14 @@ class Writer:
     # -- steps ---------------------------------------------------------------------------------
 
     @staticmethod
-    def _clean(course: _Course, obj: Object) -> None:
+    def _clean(course: _Course, obj: Object, pruned: Shared | None = None) -> None:
         """
-        Drop what the kind doesn't know, and say so if asked to.
+        Drop what the kind doesn't know, and say so if asked to; nothing of that is in `pruned`.
 
         Raises DecodingError for values of the wrong type, and for that if asked to.
         """
         resource, options = course.resource, course.options
-        unknown = prune(resource.schema, obj)
+        unknown = prune(resource.schema, obj, pruned)
         if options.field_validation != "Ignore":
             told = [*options.faults, *(f'unknown field "{name}"' for name in unknown)]
             if told and options.field_validation == "Strict":

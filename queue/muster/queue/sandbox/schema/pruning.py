@@ -24,12 +24,15 @@ _EMBEDDED: Final = "has embedded"
 _ATTRIBUTES: Final = ("apiVersion", "kind", _METADATA)
 
 
-def prune(schema: Schema, obj: dict[str, Any]) -> list[str]:
+def prune(
+    schema: Schema, obj: dict[str, Any], pruned: Mapping[str, Any] | None = None
+) -> list[str]:
     """
     Drop what is unknown from `obj`, in place, and return its paths, as in "spec.items[0].x".
 
-    Of nested unknown fields only the outermost is named. Raises DecodingError where metadata has a
-    value of the wrong type. Objects of built-in kinds are decoded, which comes to the same.
+    Of nested unknown fields only the outermost is named. What `obj` has in common with `pruned`, an
+    object that was pruned before, is known. Raises DecodingError where metadata has a value of the
+    wrong type. Objects of built-in kinds are decoded, which comes to the same.
     """
     if schema.name:
         return decoding.decode(schema, obj)
@@ -39,14 +42,24 @@ def prune(schema: Schema, obj: dict[str, Any]) -> list[str]:
             _METADATA, sorted(decoding.decode(schema.properties[_METADATA], metadata))
         )
     unknown: list[str] = []
-    compiled(schema)(obj, unknown)
+    part = obj if pruned is None else _differing(obj, pruned)
+    given = () if part is obj else tuple(part)
+    compiled(schema)(part, unknown)
+    for name in given:
+        if name not in part:
+            del obj[name]
     unknown = sorted(path[1:] for path in unknown) if unknown else unknown
     embedded: list[str] = []
     if _has_embedded(schema):
         for name, child in schema.properties.items():
-            if name in obj and name not in _ATTRIBUTES:
-                _decode_embedded(child, obj[name], name, embedded)
+            if name in part and name not in _ATTRIBUTES:
+                _decode_embedded(child, part[name], name, embedded)
     return of_metadata + unknown + embedded
+
+
+def _differing(obj: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object that another one doesn't have alike."""
+    return {name: value for name, value in obj.items() if other.get(name, MISSING) != value}
 
 
 def compiled(schema: Schema) -> _Prune:

@@ -63,10 +63,11 @@ def _within(field: str, error: FieldError) -> FieldError:
 
 def compile_check(raw: Raw) -> Check | None:
     """Return what judges values by a schema and all in it, None if any value will do."""
+    check_type = _type_check(raw)
     checks = [
         check
         for check in (
-            _type_check(raw),
+            check_type,
             alternatives.compile_check(raw, compile_check),
             _text_check(raw),
             _format_check(raw),
@@ -80,9 +81,16 @@ def compile_check(raw: Raw) -> Check | None:
     if len(checks) <= 1:
         return checks[0] if checks else None
     every = tuple(checks)
+    # Most objects and lists are where there are to be some.
+    beside_type = tuple(check for check in checks if check is not check_type)
+    usual: type | None = _CONTAINERS.get(raw.get("type") or "")
     accepts = _acceptance(raw)
 
     def check_value(value: Any, faults: list[Fault]) -> None:
+        if value.__class__ is usual:
+            for check in beside_type:
+                check(value, faults)
+            return
         if accepts is not None and accepts(value):
             return
         if value.__class__ is int and not _fits(value):
@@ -91,6 +99,9 @@ def compile_check(raw: Raw) -> Check | None:
             check(value, faults)
 
     return check_value
+
+
+_CONTAINERS: Final[Mapping[str, type]] = {"object": dict, "array": list}
 
 
 def _acceptance(raw: Raw) -> Callable[[Any], object] | None:
@@ -112,8 +123,15 @@ def _acceptance(raw: Raw) -> Callable[[Any], object] | None:
         return lambda value: (
             value.__class__ is str and least <= len(value) <= most and matches(value)
         )
+    if raw.get("type") == "integer" and not raw.keys() & {"enum", *_EXCLUSIVE}:
+        greatest = _INT32_MAX if raw.get("format") == "int32" else _INT64_MAX
+        low = max(-greatest - 1, int(raw.get("minimum", -greatest - 1)))
+        high = min(greatest, int(raw.get("maximum", greatest)))
+        return lambda value: value.__class__ is int and low <= value <= high
     return None
 
+
+_EXCLUSIVE: Final = ("exclusiveMinimum", "exclusiveMaximum")
 
 # -- types -------------------------------------------------------------------------------------
 
@@ -355,6 +373,11 @@ def _object_check(raw: Raw) -> Check | None:
         for name, child in (raw.get("properties") or {}).items()
         if (check := compile_check(child)) is not None
     }
+    accepted = {
+        name: accepts
+        for name, child in (raw.get("properties") or {}).items()
+        if (accepts := _acceptance(child)) is not None
+    }
     additional = raw.get("additionalProperties")
     check_rest = compile_check(additional) if isinstance(additional, Mapping) else None
     needed = tuple(raw.get("required") or ())
@@ -370,6 +393,9 @@ def _object_check(raw: Raw) -> Check | None:
             _check_size(value, least, most, faults)
         known = len(faults)
         for name, field in value.items():
+            accepts = accepted.get(name)
+            if accepts is not None and accepts(field):
+                continue
             check = checks.get(name, check_rest)
             if check is not None:
                 check(field, faults)
