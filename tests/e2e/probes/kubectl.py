@@ -1,6 +1,9 @@
 """kubectl, as people use it, with the rights of a kubeconfig."""
 
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
@@ -45,10 +48,18 @@ class Kubectl:
         assert done.returncode == 1, done
         return done.stdout
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Return a kubectl that runs."""
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """Run a kubectl until the end of the block, or for `DONE_MAX_S` at most."""
         command = (*self._command, *arguments)
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            end = threading.Timer(DONE_MAX_S, process.kill)
+            end.start()
+            try:
+                yield process
+            finally:
+                end.cancel()
+                process.terminate()
 
     def _run(
         self, arguments: tuple[str, ...], given: Manifest | None
