@@ -26,7 +26,7 @@ controlplane: setup ## Build a real Kubernetes control plane for `make e2e`; the
 	@$(BIN)/python -m muster.queue.controlplane.build
 
 e2e: $(if $(KUBEBUILDER_ASSETS),setup,controlplane) ## Run the tests that need one (PYTEST_ARGS='--kubeconfig FILE' for another)
-	$(BIN)/python -m pytest tests/e2e --numprocesses=2 --dist=loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/e2e --numprocesses=2 $(PYTEST_ARGS)
 
 lint: setup ## Check style, format, types and the direction of imports
 	$(BIN)/ruff check

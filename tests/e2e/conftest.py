@@ -48,19 +48,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            if item.get_closest_marker("xdist_group") is None:
-                item.add_marker(pytest.mark.xdist_group("neither"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     # By parameter of a session's fixture, pytest brings the tests of each cluster together.
     if "cluster" in metafunc.fixturenames:
-        clusters = [
-            # A worker that has one of a cluster's tests has all of them, and starts it once.
-            pytest.param(name, marks=pytest.mark.xdist_group(name))
-            for name in _chosen(metafunc.config)
-        ]
-        metafunc.parametrize("cluster", clusters, indirect=True, scope="session")
+        names = _chosen(metafunc.config)
+        metafunc.parametrize("cluster", names, indirect=True, scope="session")
 
 
 def _chosen(config: pytest.Config) -> tuple[str, ...]:
