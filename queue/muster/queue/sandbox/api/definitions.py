@@ -25,13 +25,14 @@ from muster.queue.sandbox.api.names import (
     with_conditions,
 )
 from muster.queue.sandbox.api.versions import Convert, Versions
+from muster.queue.sandbox.kinds.conditions import is_true
 from muster.queue.sandbox.kinds.custom import (
     custom_resources,
     served_versions,
     storage_version,
     terminating,
 )
-from muster.queue.sandbox.kinds.definitions import FINALIZER, TERMINATING, is_true
+from muster.queue.sandbox.kinds.definitions import FINALIZER, TERMINATING
 from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.schema.defaulting import fill_defaults
 from muster.queue.sandbox.schema.pruning import prune

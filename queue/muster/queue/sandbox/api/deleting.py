@@ -29,10 +29,14 @@ from muster.queue.sandbox.api.attributes import Attributes
 from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.reading import Listing, ListOptions, Reader
+from muster.queue.sandbox.api.transient import DELETE_OPTIONS
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.api.writing import NAMESPACES, may_go
 from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
+from muster.queue.sandbox.kinds.schemas import schema
+from muster.queue.sandbox.schema.decoding import DecodingError, decode
+from muster.queue.sandbox.schema.defaulting import copied
 from muster.queue.sandbox.store.memory import Outdated, Store, Stored
 
 ORPHAN: Final = "orphan"
@@ -52,12 +56,17 @@ class Deleted(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def check_delete_options(options: Shared) -> None:
-    """Raise Refusal for a DeleteOptions that can't be followed."""
-    kind = options.get("kind")
-    if kind not in {None, "", "DeleteOptions"}:
-        version = options.get("apiVersion", "")
+def read_delete_options(asked: Shared) -> Object:
+    """Return a DeleteOptions that can be followed; raises Refusal."""
+    kind = asked.get("kind")
+    if kind not in {None, "", DELETE_OPTIONS.kind}:
+        version = asked.get("apiVersion", "")
         raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
+    options: Object = copied({**asked})
+    try:
+        decode(schema(DELETE_OPTIONS.component), options)
+    except DecodingError as error:
+        raise bad_request(str(error)) from None
     errors: list[FieldError] = []
     policy = options.get("propagationPolicy")
     if policy is not None and options.get("orphanDependents") is not None:
@@ -71,7 +80,8 @@ def check_delete_options(options: Shared) -> None:
         why = "must be greater than or equal to 0"
         errors.append(invalid_value("gracePeriodSeconds", options["gracePeriodSeconds"], why))
     if errors:
-        raise invalid(Subject("meta.k8s.io", "DeleteOptions"), errors)
+        raise invalid(Subject("meta.k8s.io", DELETE_OPTIONS.kind), errors)
+    return options
 
 
 class Deleter:
@@ -88,7 +98,7 @@ class Deleter:
 
     async def delete(self, place: Place, asked: Shared, options: WriteOptions) -> Deleted:
         """Delete one object as a DeleteOptions asks; raises Refusal."""
-        check_delete_options(asked)
+        asked = read_delete_options(asked)
         dry_run = options.dry_run or bool(asked.get("dryRun"))
         for _ in range(_ATTEMPTS_MAX):
             seen = self._store.get(place.key)
@@ -116,7 +126,7 @@ class Deleter:
         options: WriteOptions,
     ) -> Listing:
         """Delete what is selected; returns the objects as they were."""
-        check_delete_options(asked)
+        asked = read_delete_options(asked)
         listing = await self._reader.list(resource, namespace, selection)
         for stored in listing.items:
             metadata = stored.value["metadata"]

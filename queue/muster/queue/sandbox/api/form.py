@@ -14,6 +14,7 @@ from muster.queue.client.refusal import (
     invalid,
     invalid_value,
 )
+from muster.queue.sandbox.api.transient import unconvertible
 from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.store.memory import Key, Stored
 
@@ -68,13 +69,6 @@ def check_kind(resource: Resource, obj: Shared) -> None:
         error = invalid_value("kind", given, detail)
         raise invalid(resource.kind_subject((obj.get("metadata") or {}).get("name", "")), [error])
     raise unconvertible(given or kind.kind, version or kind.version, kind.kind)
-
-
-def unconvertible(given: str, api_version: str, wanted: str) -> Refusal:
-    """Refuse a body of one kind where another is wanted."""
-    version = api_version.rpartition("/")[2]
-    why = f"converting ({version}.{given}) to a {wanted}: unknown conversion"
-    return bad_request(f'{given} in version "{version}" cannot be handled as a {wanted}: {why}')
 
 
 def check_place(place: Place, obj: Shared) -> None:

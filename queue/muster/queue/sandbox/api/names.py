@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from muster.queue.sandbox.kinds.conditions import condition, is_true
 from muster.queue.sandbox.kinds.definition_form import approval
-from muster.queue.sandbox.kinds.definitions import condition, is_true
 from muster.queue.sandbox.kinds.resources import Object, Shared
 
 ESTABLISHED: Final = "Established"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from muster.queue.client.refusal import (
     FieldError,
     Subject,
     bad_request,
+    forbidden_field,
     invalid,
     invalid_value,
     not_supported,
@@ -18,10 +19,11 @@ from muster.queue.client.refusal import (
     too_long,
 )
 from muster.queue.sandbox.api.attributes import Operation, User
+from muster.queue.sandbox.schema.decoding import DecodingError
 
 MANAGER_LENGTH_MAX: Final = 128
 FIELD_VALIDATIONS: Final = ("Ignore", "Strict", "Warn")
-_BOOLEANS: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+_NO: Final = ("", "0", "f", "false")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,19 @@ class WriteOptions:
     def with_faults(self, faults: Sequence[str]) -> WriteOptions:
         """Return these for a body with such faults."""
         return replace(self, faults=(*self.faults, *faults)) if faults else self
+
+    def complaints(self, unknown: Iterable[str]) -> list[str]:
+        """
+        Return what to warn of in a body with such unknown fields, and the faults it has besides.
+
+        Raises DecodingError if there may be none.
+        """
+        if self.field_validation == "Ignore":
+            return []
+        told = [*self.faults, *(f'unknown field "{name}"' for name in unknown)]
+        if told and self.field_validation == "Strict":
+            raise DecodingError(f"strict decoding error: {', '.join(told)}")
+        return told
 
     def manifest(self, operation: Operation) -> dict[str, Any]:
         """Return it as the API writes it, for reviews: a patch creates or updates."""
@@ -70,24 +85,16 @@ def write_options(
         errors.append(required("fieldManager", "is required for apply patch"))
     if len(manager) > MANAGER_LENGTH_MAX:
         errors.append(too_long("fieldManager", MANAGER_LENGTH_MAX))
-    elif unprintable := next(
-        filter(lambda at: not manager[at].isprintable(), range(len(manager))), None
-    ):
-        code = f"U+{ord(manager[unprintable]):04X}"
-        why = f"invalid character {code} (at position {unprintable})"
+    elif not manager.isprintable():
+        at = next(at for at, letter in enumerate(manager) if not letter.isprintable())
+        why = f"invalid character U+{ord(manager[at]):04X} (at position {at})"
         errors.append(invalid_value("fieldManager", manager, why))
     validation = first(query, "fieldValidation")
     if validation and validation not in FIELD_VALIDATIONS:
         errors.append(not_supported("fieldValidation", validation, ["", *FIELD_VALIDATIONS]))
     force = boolean(query, "force")
     if force and not apply and kind == "PatchOptions":
-        errors.append(
-            FieldError(
-                "FieldValueForbidden",
-                "force",
-                "Forbidden: may not be specified for non-apply patch",
-            )
-        )
+        errors.append(forbidden_field("force", "may not be specified for non-apply patch"))
     if errors:
         raise invalid(Subject("meta.k8s.io", kind), errors)
     return WriteOptions(
@@ -107,10 +114,8 @@ def first(query: Mapping[str, list[str]], name: str) -> str:
 
 
 def boolean(query: Mapping[str, list[str]], name: str) -> bool:
-    """Return a parameter that is on or off; raises Refusal 400."""
-    text = first(query, name)
-    # As the real server: anything that isn't plainly no is yes.
-    return bool(text) and _BOOLEANS.get(text.lower(), True)
+    """Return a parameter that is on or off: whatever isn't plainly no is yes."""
+    return first(query, name).lower() not in _NO
 
 
 def integer(query: Mapping[str, list[str]], name: str) -> int | None:

@@ -32,6 +32,7 @@ from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.https import Caller
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.reading import Listing, ListOptions, Reader
+from muster.queue.sandbox.api.transient import FORMS, read_as, undecodable
 from muster.queue.sandbox.api.versions import Convert, Versions
 from muster.queue.sandbox.api.watching import Watch, Watches, WatchOptions
 from muster.queue.sandbox.api.webhooks import Webhooks
@@ -45,6 +46,7 @@ from muster.queue.sandbox.ownership.managers import apply
 from muster.queue.sandbox.patches.json_patch import json_patch, unknown_members
 from muster.queue.sandbox.patches.merge_patch import merge_patch
 from muster.queue.sandbox.patches.strategic_merge_patch import strategic_merge_patch
+from muster.queue.sandbox.schema.decoding import DecodingError
 from muster.queue.sandbox.schema.defaulting import copied
 from muster.queue.sandbox.store.memory import Change, Journal, Key, Store, Stored
 
@@ -107,20 +109,25 @@ class ApiServer:
     # -- writes --------------------------------------------------------------------------------
 
     async def create(self, place: Place, body: Object, options: WriteOptions) -> Written:
-        match place.subresource:
-            case "" if place.resource.answer:
-                return self.writer.answer(place, body, options)
-            case "":
-                return await self.writer.create(place, body, options)
-            case "binding":
-                edit = Edit(subresources.bind(place, body, self.writer.now()), trusted=True)
-                await self._ask_webhooks(place, body, options)
-                return await self.writer.update(place, edit, options)
-            case "eviction":
-                await self._ask_webhooks(place, body, options)
-                return await subresources.evict(self, place, body, options)
-            case _:
-                raise method_not_allowed()
+        if place.resource.answer:
+            return self.writer.answer(place, body, options)
+        if not place.subresource:
+            return await self.writer.create(place, body, options)
+        if place.subresource not in {"binding", "eviction"}:
+            raise method_not_allowed()
+        form = FORMS[place.subresource]
+        try:
+            body, warnings = read_as(form, body, options)
+        except DecodingError as error:
+            raise undecodable(error, form.kind, form.api_version) from None
+        if place.subresource == "binding":
+            edit = Edit(subresources.bind(place, body, self.writer.now()), trusted=True)
+            await self._ask_webhooks(place, body, options)
+            written = await self.writer.update(place, edit, options)
+        else:
+            await self._ask_webhooks(place, body, options)
+            written = await subresources.evict(self, place, body, options)
+        return written._replace(warnings=(*warnings, *written.warnings))
 
     async def replace(self, place: Place, body: Object, options: WriteOptions) -> Written:
         def make(_old: Object | None) -> Object:
@@ -192,7 +199,8 @@ class ApiServer:
     async def _edit(self, place: Place, edit: Edit, options: WriteOptions) -> Written:
         if place.subresource != "scale":
             return await self.writer.update(place, edit, options)
-        written = await self.writer.update(place, subresources.scaled(place, edit), options)
+        edit = subresources.scaled(place, edit, options)
+        written = await self.writer.update(place, edit, options)
         return written._replace(stored=subresources.scale_of(place, written.stored))
 
     async def delete(self, place: Place, asked: Shared, options: WriteOptions) -> Deleted:
@@ -254,7 +262,7 @@ class ApiServer:
             namespace=place.namespace,
             name=place.name,
             subresource=place.subresource,
-            object={**subresources.FORMS[place.subresource], **body},
+            object=body,
             options=options.manifest("CREATE"),
             dry_run=options.dry_run,
         )

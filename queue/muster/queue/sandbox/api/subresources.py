@@ -18,10 +18,12 @@ from muster.queue.client.refusal import (
     too_many_requests,
 )
 from muster.queue.sandbox.api.deleting import check_preconditions
-from muster.queue.sandbox.api.form import Place
+from muster.queue.sandbox.api.form import Place, check_place
 from muster.queue.sandbox.api.options import WriteOptions
-from muster.queue.sandbox.api.writing import Edit, Written
+from muster.queue.sandbox.api.transient import FORMS, read_as
+from muster.queue.sandbox.api.writing import Edit, Written, unusable
 from muster.queue.sandbox.kinds.resources import Object, Path, Scale, Shared
+from muster.queue.sandbox.schema.decoding import DecodingError
 from muster.queue.sandbox.store.memory import Stored
 
 if TYPE_CHECKING:
@@ -29,12 +31,7 @@ if TYPE_CHECKING:
 
 _DISRUPTION: Final = "DisruptionTarget"
 _BUDGETS: Final = "poddisruptionbudgets.policy"
-FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    "binding": {"kind": "Binding", "apiVersion": "v1"},
-    "eviction": {"kind": "Eviction", "apiVersion": "policy/v1"},
-}
-"""What is created at a sub-resource, where the body doesn't say."""
-_SCALE_VERSION: Final = "autoscaling/v1"
+_SCALE: Final = FORMS["scale"]
 
 
 # -- scale -------------------------------------------------------------------------------------
@@ -46,8 +43,8 @@ def scale_of(place: Place, stored: Stored) -> Stored:
     obj = stored.value
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     value: Object = {
-        "kind": "Scale",
-        "apiVersion": _SCALE_VERSION,
+        "kind": _SCALE.kind,
+        "apiVersion": _SCALE.api_version,
         "metadata": {name: obj["metadata"][name] for name in kept if name in obj["metadata"]},
         "spec": {"replicas": _at(obj, scale.spec_replicas) or 0},
         "status": {"replicas": _at(obj, scale.status_replicas) or 0},
@@ -59,7 +56,7 @@ def scale_of(place: Place, stored: Stored) -> Stored:
     return Stored(value, orjson.dumps(value), stored.revision)
 
 
-def scaled(place: Place, edit: Edit) -> Edit:
+def scaled(place: Place, edit: Edit, options: WriteOptions) -> Edit:
     """Return the edit of an object that an edit of its Scale comes to."""
     scale = _scale(place)
 
@@ -67,27 +64,19 @@ def scaled(place: Place, edit: Edit) -> Edit:
         assert old is not None, "a scale is of something"
         present = scale_of(place, Stored(old, b"", int(old["metadata"]["resourceVersion"])))
         new = edit.make(present.value)
-        if new.get("kind") != "Scale":
-            raise bad_request(f"wrong object passed to Scale update: {new.get('kind')}")
-        replicas = (new.get("spec") or {}).get("replicas") or 0
-        if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise bad_request(
-                'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal '
-                f"{_go_kind(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32"
-            )
+        try:
+            new, _ = read_as(_SCALE, new, options)
+        except DecodingError as error:
+            raise unusable(error, _SCALE.kind, _SCALE.api_version, edit) from None
+        check_place(place, new)
         # Whether there may be so many, the object's own kind says.
-        _put(old, scale.spec_replicas, replicas)
+        _put(old, scale.spec_replicas, (new.get("spec") or {}).get("replicas") or 0)
         for name in ("resourceVersion", "uid"):
             if given := (new.get("metadata") or {}).get(name):
                 old["metadata"][name] = given
         return old
 
     return edit._replace(make=make, may_create=False, owns=False)
-
-
-def _go_kind(value: Any) -> str:
-    kinds = {str: "string", bool: "bool", list: "array", dict: "object"}
-    return kinds.get(type(value), f"number {value}")
 
 
 def _scale(place: Place) -> Scale:

@@ -27,7 +27,6 @@ from muster.queue.client.refusal import (
     Refusal,
     Subject,
     already_exists,
-    bad_request,
     conflict,
     forbidden,
     invalid,
@@ -37,6 +36,7 @@ from muster.queue.clock import Clock
 from muster.queue.sandbox.api.attributes import Attributes, Operation
 from muster.queue.sandbox.api.form import MODIFIED, Place, check_place, check_state, formed
 from muster.queue.sandbox.api.options import WriteOptions
+from muster.queue.sandbox.api.transient import undecodable
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.kinds.metadata import metadata_errors, metadata_update_errors
@@ -149,7 +149,8 @@ class Writer:
             body = formed(course.resource, body)
             self._clean(course, body)
         except DecodingError as error:
-            raise _undecodable(error, course.resource) from None
+            kind = course.resource.kind
+            raise undecodable(error, kind.kind, kind.api_version) from None
         check_place(course.place, body)
         return body
 
@@ -196,7 +197,8 @@ class Writer:
         try:
             self._clean(course, new)
         except DecodingError as error:
-            raise _unusable(error, place.resource, edit) from None
+            kind = place.resource.kind
+            raise unusable(error, kind.kind, kind.api_version, edit) from None
         return await self._create(course, new, owned=edit.owns)
 
     async def _create(self, course: _Course, obj: Object, *, owned: bool) -> Written:
@@ -278,7 +280,8 @@ class Writer:
             # What is stored has been pruned; what was converted may not have been.
             self._clean(course, new, before if old is seen else None)
         except DecodingError as error:
-            raise _unusable(error, resource, edit) from None
+            kind = resource.kind
+            raise unusable(error, kind.kind, kind.api_version, edit) from None
         check_place(place, new)
         check_state(place, new, old, is_whole=edit.is_whole)
         resource.strategy.default(new)
@@ -333,11 +336,7 @@ class Writer:
         """
         resource, options = course.resource, course.options
         unknown = prune(resource.schema, obj, pruned)
-        if options.field_validation != "Ignore":
-            told = [*options.faults, *(f'unknown field "{name}"' for name in unknown)]
-            if told and options.field_validation == "Strict":
-                raise DecodingError(f"strict decoding error: {', '.join(told)}")
-            course.warnings += told
+        course.warnings += options.complaints(unknown)
 
     @staticmethod
     def _record(course: _Course, live: Shared | None, new: Object) -> None:
@@ -439,13 +438,6 @@ def _keep(metadata: Object, old: Shared) -> None:
         metadata["resourceVersion"] = old["resourceVersion"]
 
 
-def _undecodable(error: DecodingError, resource: Resource) -> Refusal:
-    kind = resource.kind
-    return bad_request(
-        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
-    )
-
-
 def _check_registered(resource: Resource, new: Object) -> None:
     """See that a patch has left an object of its kind; raises DecodingError."""
     given, version = new.get("kind"), new.get("apiVersion")
@@ -453,10 +445,10 @@ def _check_registered(resource: Resource, new: Object) -> None:
         raise DecodingError(f'no kind "{given}" is registered for version "{version}"')
 
 
-def _unusable(error: DecodingError, resource: Resource, edit: Edit) -> Refusal:
+def unusable(error: DecodingError, kind: str, api_version: str, edit: Edit) -> Refusal:
     """Refuse what an edit has made."""
     if edit.is_whole:
-        return _undecodable(error, resource)
+        return undecodable(error, kind, api_version)
     told = error.after_merge() if edit.merges else str(error)
     return invalid(
         Subject("", ""), [FieldError("FieldValueInvalid", "patch", f"Invalid value: {told}")]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from aiohttp import web
 
 from muster.queue.client.refusal import Refusal, bad_request, unsupported_media_type
-from muster.queue.sandbox.api.form import Place, unconvertible
+from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.options import first, integer
 from muster.queue.sandbox.api.server import APPLY_PATCH, STRATEGIC_PATCH
+from muster.queue.sandbox.api.transient import (
+    DELETE_OPTIONS,
+    FORMS,
+    Form,
+    unconvertible,
+    undecodable,
+)
 from muster.queue.sandbox.http.negotiation import JSON, PROTOBUF, YAML
 from muster.queue.sandbox.http.protobuf import decode_content, open_envelope
 from muster.queue.sandbox.http.wire import WireError
@@ -22,36 +28,18 @@ _OBJECTS: Final = (JSON, YAML, PROTOBUF)
 _SHOWN_BYTES_MAX: Final = 30
 
 
-class _Form(NamedTuple):
-    """What a body in protocol buffers has to be."""
-
-    kind: str
-    api_version: str
-    component: str
-    """Of its schema."""
-
-
-_PARTS: Final[Mapping[str, _Form]] = {
-    "binding": _Form("Binding", "v1", "io.k8s.api.core.v1.Binding"),
-    "eviction": _Form("Eviction", "policy/v1", "io.k8s.api.policy.v1.Eviction"),
-    "scale": _Form("Scale", "autoscaling/v1", "io.k8s.api.autoscaling.v1.Scale"),
-}
-"""What is written to sub-resources that have a form of their own."""
-_DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-
-
 async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, list[str]]:
     """Return the object in a body, and what is wrong with it although it can be read."""
     resource = place.resource
     media_type = _known_media_type_of(request)
-    form = _PARTS.get(place.subresource)
+    form = FORMS.get(place.subresource)
     if media_type == PROTOBUF and resource.custom and form is None:
         # What a definition says of a field has no number.
         raise unsupported_media_type((JSON, YAML))
     body = await request.read()
     if media_type == PROTOBUF:
         kind = resource.kind
-        own = _Form(kind.kind, kind.api_version, resource.schema_name)
+        own = Form(kind.kind, kind.api_version, resource.schema_name)
         return _read_protobuf(body, form or own), []
     try:
         value, faults = (parse_yaml if media_type == YAML else parse_json)(body)
@@ -66,7 +54,7 @@ async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, l
     return value, faults
 
 
-def _read_protobuf(body: bytes, form: _Form) -> Object:
+def _read_protobuf(body: bytes, form: Form) -> Object:
     kind, version = form.kind, form.api_version
     try:
         found = open_envelope(body)
@@ -81,10 +69,7 @@ def _read_protobuf(body: bytes, form: _Form) -> Object:
     try:
         return head | decode_content(found.content, schema(form.component))
     except WireError as error:
-        shown = version.rpartition("/")[2]
-        raise bad_request(
-            f'{kind} in version "{shown}" cannot be handled as a {kind}: {error}'
-        ) from None
+        raise undecodable(error, kind, version) from None
 
 
 def media_type_of(request: web.BaseRequest) -> str:
@@ -177,8 +162,8 @@ def _read_delete_options(body: bytes) -> Object:
     try:
         found = open_envelope(body)
         head = {"kind": found.kind, "apiVersion": found.api_version}
-        if found.kind not in {"", "DeleteOptions"}:
+        if found.kind not in {"", DELETE_OPTIONS.kind}:
             return head  # which is refused for it
-        return head | decode_content(found.content, schema(_DELETE_OPTIONS))
+        return head | decode_content(found.content, schema(DELETE_OPTIONS.component))
     except WireError as error:
         raise bad_request(str(error)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 import orjson
@@ -51,25 +52,37 @@ class Streams:
         watch.when_cut_off = lambda: _abort(request)
         try:
             await response.prepare(request)
-            async with asyncio.timeout(limit_s or _LIFE_S):
-                await self._write(response, watch, renderer)
-        except TimeoutError:
-            if options.bookmarks:
-                event = self._server.watches.bookmark(place.resource)
-                await response.write(renderer.event(event, first=False))
+            await self._write(response, watch, renderer, options, limit_s or _LIFE_S)
+        except Refusal as refusal:  # of a conversion
+            await response.write(orjson.dumps(gone(refusal)) + b"\n")
         finally:
             self._server.watches.stop(watch)
         return response
 
-    async def _write(self, response: web.StreamResponse, watch: Watch, renderer: Renderer) -> None:
-        is_first = True
-        while not watch.closed:
-            await watch.wait()
-            if events := await self._server.watches.read(watch, watch.take()):
-                lines = []
-                for event in events:
-                    lines.append(renderer.event(event, first=is_first))
-                    is_first = False
+    async def _write(
+        self,
+        response: web.StreamResponse,
+        watch: Watch,
+        renderer: Renderer,
+        options: WatchOptions,
+        limit_s: int,
+    ) -> None:
+        watches, loop = self._server.watches, asyncio.get_running_loop()
+        ends_at = loop.time() + limit_s
+        is_first, is_over = True, False
+        while not (watch.closed or is_over):
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(ends_at):
+                    await watch.wait()
+            events = watch.take()
+            is_over = loop.time() >= ends_at
+            if is_over and options.bookmarks:
+                events.append(watches.bookmark(watch.resource))
+            lines = []
+            for event in await watches.read(watch, events):
+                lines.append(renderer.event(event, first=is_first))
+                is_first = False
+            if lines:
                 await response.write(b"".join(lines))
 
 
