@@ -76,6 +76,10 @@ class _Node(NamedTuple):
     """What makes the values that rules see."""
     compares: bool
     """Some rule is about a change."""
+    all_of_value: Expression | None
+    """All rules that aren't about a change at once, None where that saves nothing."""
+    all_of_change: Expression | None
+    """The same with those that are."""
 
 
 class Checkers:
@@ -164,7 +168,21 @@ def _compile(schema: Schema, checkers: Checkers) -> _Node | None:
         projection(texts),
         converter(schema),
         any(rule.is_transition for rule in rules),
+        _at_once([rule for rule in rules if not rule.is_transition], schema, checkers),
+        _at_once(rules, schema, checkers),
     )
+
+
+def _at_once(rules: Sequence[Rule], schema: Schema, checkers: Checkers) -> Expression | None:
+    """Return what is true if all of some rules are, None where that can't be asked faster."""
+    if len(rules) <= 1 or any(rule.raw.get("optionalOldSelf") for rule in rules):
+        return None
+    # Each on lines of its own, so that it may end in a comment.
+    text = " && ".join(f"({rule.raw['rule']}\n)" for rule in rules)
+    try:
+        return compile_typed(text, checkers.of(schema, {}))
+    except ExpressionError:
+        return None  # they are too long together
 
 
 _Pair = tuple[Any, Any]
@@ -189,12 +207,14 @@ def _judge(
     if value.__class__ is dict:
         for name, field in value.items():
             child = node.fields.get(name)
-            place = f"{path}.{name}" if path else name
-            if child is None and node.rest is not None and name not in node.schema.properties:
-                child, place = node.rest, f"{path}[{name}]"
             if child is not None:
-                old_field = old_value(node.schema, old, value, name)
-                _judge(child, place, (field, old_field), correlated, errors)
+                place = f"{path}.{name}" if path else name
+            elif node.rest is not None and name not in node.schema.properties:
+                child, place = node.rest, f"{path}[{name}]"
+            else:
+                continue
+            old_field = old_value(node.schema, old, value, name)
+            _judge(child, place, (field, old_field), correlated, errors)
     elif value.__class__ is list and node.items is not None:
         for index, item in enumerate(value):
             old_item = old_value(node.schema, old, value, index)
@@ -207,6 +227,8 @@ def _ask(
     value, old = pair
     had_value = old is not MISSING and old is not None
     variables = _variables(node, value, old if had_value and node.compares else None)
+    if _all_hold(node.all_of_change if had_value else node.all_of_value, variables):
+        return
     for rule in node.rules:
         if rule.is_transition and not had_value and not rule.raw.get("optionalOldSelf"):
             continue
@@ -219,6 +241,13 @@ def _ask(
         if not rule.is_transition and correlated is not None and same(*correlated):
             continue
         errors.append(_broken(node.schema, path, rule, pair[0], _message(rule, variables)))
+
+
+def _all_hold(rules: Expression | None, variables: Any) -> bool:
+    try:
+        return rules is not None and rules.evaluate(variables) is True
+    except EvaluationError:
+        return False  # each for itself says what is wrong
 
 
 def _variables(node: _Node, value: Any, old: Any) -> Any:
