@@ -4,7 +4,7 @@ import asyncio
 import base64
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from tests.queue.api.manifests import Manifest
 
 FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 WITHIN_S = 30.0
+POLL_S = 0.01
 
 
 class Told:
@@ -87,7 +88,7 @@ def running(
         ready_flag=ready,
         stop_flag=stop,
     )
-    thread = threading.Thread(target=asyncio.run, args=(operator,))
+    thread = threading.Thread(target=asyncio.run, args=(_to_the_end(operator),))
     thread.start()
     try:
         assert ready.wait(WITHIN_S)
@@ -96,6 +97,15 @@ def running(
         stop.set()
         thread.join(WITHIN_S)
         assert not thread.is_alive()
+
+
+async def _to_the_end(operator: Awaitable[None]) -> None:
+    """Run an operator until its connections are closed, which takes longer than it says."""
+    await operator
+    selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+    async with asyncio.timeout(WITHIN_S):
+        while len(selector.get_map()) > 1:  # the loop's own
+            await asyncio.sleep(POLL_S)
 
 
 def handle(registry: kopf.OperatorRegistry, plural: str, told: Told) -> None:
