@@ -104,7 +104,7 @@ async def _to_the_end(operator: Awaitable[None]) -> None:
     await operator
     selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
     async with asyncio.timeout(WITHIN_S):
-        while len(selector.get_map()) > 1:  # the loop's own
+        while len(selector.get_map()) > 1:  # noqa: ASYNC110 - nobody tells when only the loop's own is left
             await asyncio.sleep(POLL_S)
 
 
