@@ -12,7 +12,8 @@ from muster.queue.clock import LoopClock
 from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.api.definitions import KEY, Definitions, Hands
 from muster.queue.sandbox.api.versions import Convert, Versions
-from muster.queue.sandbox.kinds.definitions import DefinitionStrategy, condition, is_true
+from muster.queue.sandbox.kinds.conditions import condition, is_true
+from muster.queue.sandbox.kinds.definitions import DefinitionStrategy
 from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
 from muster.queue.sandbox.kinds.schemas import component_of
 from muster.queue.sandbox.store.memory import Key, Store

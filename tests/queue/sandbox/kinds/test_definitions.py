@@ -3,7 +3,8 @@
 import pytest
 
 from muster.queue.client.kinds import CRD
-from muster.queue.sandbox.kinds.definitions import FINALIZER, DefinitionStrategy, condition
+from muster.queue.sandbox.kinds.conditions import condition
+from muster.queue.sandbox.kinds.definitions import FINALIZER, DefinitionStrategy
 from muster.queue.sandbox.kinds.schemas import component_of
 from tests.queue.api.manifests import NOON, Manifest, changed
 from tests.queue.sandbox.kinds.definitions import SPEC, a_definition, another_version

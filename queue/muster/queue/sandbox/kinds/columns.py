@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from muster.queue.sandbox.kinds.ages import AGE, age
 from muster.queue.sandbox.kinds.jsonpath import JsonPath, PathError, as_text
-from muster.queue.sandbox.kinds.resources import Column, Shared
+from muster.queue.sandbox.kinds.resources import Column, Path, Shared
 
 
 def printer_columns(version: Shared) -> tuple[Column, ...]:
@@ -71,11 +71,17 @@ def selectable_fields(version: Shared) -> Mapping[str, Callable[[Shared], str]]:
     return {path.removeprefix("."): _field(tuple(path.split(".")[1:])) for path in paths}
 
 
-def _field(path: tuple[str, ...]) -> Callable[[Shared], str]:
+def _field(path: Path) -> Callable[[Shared], str]:
     def value(obj: Shared) -> str:
-        found: Any = obj
-        for name in path:
-            found = found.get(name) if isinstance(found, dict) else None
+        found = value_at(obj, path)
         return "" if found is None else as_text(found)
 
     return value
+
+
+def value_at(obj: Shared, path: Path) -> Any:
+    """Return the value at a path in an object of any form, None where there is none."""
+    found: Any = obj
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found

@@ -1,4 +1,4 @@
-"""What is wrong with conditions of the common form, `metav1.Condition`."""
+"""Conditions: finding them in a status, and what is wrong with those of the common form."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from muster.queue.client.refusal import (
 from muster.queue.sandbox.kinds.metadata import negative, rule_errors
 from muster.queue.sandbox.kinds.names import label_key, pattern_error
 from muster.queue.sandbox.kinds.resources import Shared
+from muster.queue.sandbox.kinds.strategy import entries
 
 _STATUSES: Final = ("False", "True", "Unknown")
 _REASON_MAX: Final = 1024
@@ -26,6 +27,16 @@ _REASON_SAYS: Final = (
     "a condition reason must start with alphabetic character, optionally followed by a string of"
     " alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'"
 )
+
+
+def condition(obj: Shared, name: str) -> Shared:
+    """Return the condition of this type that an object has, or an empty one."""
+    return next((each for each in entries(obj, "status", "conditions") if each["type"] == name), {})
+
+
+def is_true(obj: Shared, name: str) -> bool:
+    """Say whether an object has a condition that holds."""
+    return condition(obj, name).get("status") == "True"
 
 
 def conditions_errors(place: str, conditions: Sequence[Shared]) -> Iterator[FieldError]:

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from muster.queue.client.kinds import Kind
 from muster.queue.client.refusal import FieldError, Subject, forbidden, invalid_value
-from muster.queue.sandbox.kinds.columns import printer_columns, selectable_fields
-from muster.queue.sandbox.kinds.definitions import TERMINATING, is_true
+from muster.queue.sandbox.kinds.columns import printer_columns, selectable_fields, value_at
+from muster.queue.sandbox.kinds.conditions import is_true
+from muster.queue.sandbox.kinds.definitions import TERMINATING
 from muster.queue.sandbox.kinds.embedded import embedded_errors
 from muster.queue.sandbox.kinds.jsonpath import as_text
+from muster.queue.sandbox.kinds.metadata import STANDARD_FINALIZERS
 from muster.queue.sandbox.kinds.names import label_key
 from muster.queue.sandbox.kinds.published import published_schema, schema_name
 from muster.queue.sandbox.kinds.resources import (
@@ -37,7 +39,6 @@ from muster.queue.sandbox.schema.uniqueness import duplicates
 from muster.queue.sandbox.schema.validation import validate
 
 _REPLICAS_MAX: Final = 2**31 - 1
-_FINALIZERS: Final = ("orphan", "foregroundDeletion", "kubernetes")
 # An object with such faults may not be what its rules expect: they are not asked.
 _BLOCKING: Final = frozenset(
     (
@@ -266,7 +267,7 @@ class CustomStrategy(Strategy):
             yield from _count_errors(obj, self._scale.spec_replicas)
         yield from _count_errors(obj, self._scale.status_replicas)
         selector = self._scale.label_selector
-        found = _value_at(obj, selector) if selector else None
+        found = value_at(obj, selector) if selector else None
         if found is not None and not isinstance(found, str):
             yield _wrong_type(selector, "", found, "string")
 
@@ -307,18 +308,9 @@ def _keep_only_status(obj: Object, old: Shared) -> None:
         obj.pop("status", None)
 
 
-def _value_at(obj: Shared, path: Path) -> Any:
-    found: Any = obj
-    for name in path:
-        if not isinstance(found, dict):
-            return None
-        found = found.get(name)
-    return found
-
-
 def _count_errors(obj: Shared, path: Path) -> Iterator[FieldError]:
     """Yield the faults of a number of replicas."""
-    found, field = _value_at(obj, path), "." + ".".join(path)
+    found, field = value_at(obj, path), "." + ".".join(path)
     if found is None:
         return
     if not isinstance(found, int) or isinstance(found, bool):
@@ -344,7 +336,7 @@ def _finalizer_warnings(finalizer: str) -> Iterator[str]:
     told = f'metadata.finalizers: "{finalizer}"'
     for wrong in label_key(finalizer):
         yield f"{told}: {wrong}"
-    if "/" not in finalizer and finalizer not in _FINALIZERS:
+    if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
         path = " including a path (/)" if "." in finalizer else ""
         yield (
             f"{told}: prefer a domain-qualified finalizer name{path} to avoid accidental "

@@ -8,7 +8,7 @@ has `spec.versions[0].schema`. They are named the same here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from muster.queue.client.refusal import (
     not_supported,
     required,
 )
+from muster.queue.sandbox.kinds.conditions import is_true
 from muster.queue.sandbox.kinds.definition_parts import (
     column_errors,
     deprecation_errors,
@@ -27,15 +28,21 @@ from muster.queue.sandbox.kinds.definition_parts import (
     selectable_errors,
     subresource_errors,
 )
+from muster.queue.sandbox.kinds.metadata import unchanged
 from muster.queue.sandbox.kinds.names import dns_1035_label, dns_subdomain
 from muster.queue.sandbox.kinds.resources import Shared
-from muster.queue.sandbox.kinds.webhook_clients import client_config_errors
+from muster.queue.sandbox.kinds.webhook_clients import client_config_errors, review_versions_errors
 
 APPROVED: Final = "api-approved.kubernetes.io"
 _PROTECTED: Final = ("k8s.io", "kubernetes.io")
-_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
-_IMMUTABLE: Final = "field is immutable"
+
+# What a version may have besides its schema, and what judges it.
+_PARTS: Final[Mapping[str, Callable[[Shared, str], Iterator[FieldError]]]] = {
+    "subresources": subresource_errors,
+    "additionalPrinterColumns": column_errors,
+    "selectableFields": selectable_errors,
+}
 
 
 def definition_errors(definition: Shared, old: Shared | None) -> list[FieldError]:
@@ -115,12 +122,9 @@ def _version_errors(spec: Shared, index: int, version: Shared) -> Iterator[Field
     yield from deprecation_errors(version, path)
     if not _is_shared(versions, "schema"):
         yield from schema_errors(version, has_status(version), f"{path}.schema")
-    if not _is_shared(versions, "subresources"):
-        yield from subresource_errors(version, f"{path}.subresources")
-    if not _is_shared(versions, "additionalPrinterColumns"):
-        yield from column_errors(version, f"{path}.additionalPrinterColumns")
-    if not _is_shared(versions, "selectableFields"):
-        yield from selectable_errors(version, f"{path}.selectableFields")
+    for part, errors in _PARTS.items():
+        if not _is_shared(versions, part):
+            yield from errors(version, f"{path}.{part}")
 
 
 def _version_list_errors(versions: Sequence[Shared]) -> Iterator[FieldError]:
@@ -140,12 +144,9 @@ def _shared_errors(versions: Sequence[Shared]) -> Iterator[FieldError]:
     if _is_shared(versions, "schema"):
         status = any(has_status(version) for version in versions)
         yield from schema_errors(first, status, "spec.validation")
-    if _is_shared(versions, "subresources"):
-        yield from subresource_errors(first, "spec.subresources")
-    if _is_shared(versions, "additionalPrinterColumns"):
-        yield from column_errors(first, "spec.additionalPrinterColumns")
-    if _is_shared(versions, "selectableFields"):
-        yield from selectable_errors(first, "spec.selectableFields")
+    for part, errors in _PARTS.items():
+        if _is_shared(versions, part):
+            yield from errors(first, f"spec.{part}")
 
 
 # -- names -------------------------------------------------------------------------------------
@@ -206,22 +207,7 @@ def _conversion_errors(spec: Shared) -> Iterator[FieldError]:
         yield required(f"{path}.webhookClientConfig", why)
     else:
         yield from client_config_errors(webhook["clientConfig"], f"{path}.webhookClientConfig")
-    yield from _review_version_errors(versions, f"{path}.conversionReviewVersions")
-
-
-def _review_version_errors(versions: Sequence[str], path: str) -> Iterator[FieldError]:
-    if not versions:
-        yield required(path)
-        return
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
-            yield invalid_value(f"{path}[{index}]", version, "duplicate version")
-            continue
-        for wrong in dns_1035_label(version):
-            yield invalid_value(f"{path}[{index}]", version, wrong)
-    if not any(version in _REVIEW_VERSIONS for version in versions):
-        why = f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"
-        yield invalid_value(path, versions, why)
+    yield from review_versions_errors(versions, f"{path}.conversionReviewVersions")
 
 
 # -- the rest ----------------------------------------------------------------------------------
@@ -229,20 +215,11 @@ def _review_version_errors(versions: Sequence[str], path: str) -> Iterator[Field
 
 def _immutable_errors(spec: Shared, old: Shared) -> Iterator[FieldError]:
     before, names, names_before = old["spec"], spec["names"], old["spec"]["names"]
-    established = any(
-        each["type"] == "Established" and each["status"] == "True"
-        for each in (old.get("status") or {}).get("conditions") or ()
-    )
-    if established:
-        yield from _same("spec.scope", spec.get("scope"), before.get("scope"))
-        yield from _same("spec.names.kind", names.get("kind"), names_before.get("kind"))
-    yield from _same("spec.group", spec.get("group"), before.get("group"))
-    yield from _same("spec.names.plural", names.get("plural"), names_before.get("plural"))
-
-
-def _same(field: str, value: Any, before: Any) -> Iterator[FieldError]:
-    if value != before:
-        yield invalid_value(field, value, _IMMUTABLE)
+    if is_true(old, "Established"):
+        yield from unchanged("spec.scope", spec.get("scope"), before.get("scope"))
+        yield from unchanged("spec.names.kind", names.get("kind"), names_before.get("kind"))
+    yield from unchanged("spec.group", spec.get("group"), before.get("group"))
+    yield from unchanged("spec.names.plural", names.get("plural"), names_before.get("plural"))
 
 
 def _status_errors(definition: Shared) -> Iterator[FieldError]:

@@ -13,11 +13,11 @@ from muster.queue.client.refusal import FieldError
 from muster.queue.sandbox.kinds.definition_form import definition_errors, status_errors
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import StatusStrategy
+from muster.queue.sandbox.kinds.webhook_clients import fill_client_config
 
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 """Keeps a definition until all objects of its kind are gone."""
 TERMINATING: Final = "Terminating"
-_SERVICE_PORT: Final = 443
 _TEXT_FORMATS: Final = frozenset(
     (
         *("bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac"),
@@ -48,9 +48,7 @@ class DefinitionStrategy(StatusStrategy):
         if not names.get("listKind") and names.get("kind"):
             names["listKind"] = f"{names['kind']}List"
         conversion = spec.setdefault("conversion", {"strategy": "None"})
-        client = (conversion.get("webhook") or {}).get("clientConfig") or {}
-        if service := client.get("service"):
-            service.setdefault("port", _SERVICE_PORT)
+        fill_client_config((conversion.get("webhook") or {}).get("clientConfig") or {})
 
     def new_status(self, obj: Shared) -> Object:
         return {
@@ -96,17 +94,6 @@ class DefinitionStrategy(StatusStrategy):
         metadata.pop("deletionGracePeriodSeconds", None)
         metadata["generation"] -= 1
         obj["status"] = {**status, "conditions": [*(status.get("conditions") or ()), pending]}
-
-
-def condition(definition: Shared, name: str) -> Mapping[str, Any]:
-    """Return the condition of this type that a definition has, or an empty one."""
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == name), {})
-
-
-def is_true(definition: Shared, name: str) -> bool:
-    """Say whether a definition has a condition that holds."""
-    return condition(definition, name).get("status") == "True"
 
 
 def _with_storage(definition: Shared, stored: list[str]) -> list[str]:

@@ -21,7 +21,7 @@ from muster.queue.sandbox.kinds.index_intervals import (
     intervals,
 )
 from muster.queue.sandbox.kinds.job_validation import INDEXED, invalid
-from muster.queue.sandbox.kinds.metadata import negative
+from muster.queue.sandbox.kinds.metadata import negative, unchanged
 from muster.queue.sandbox.kinds.pod_validation import INT32_MAX
 from muster.queue.sandbox.kinds.resources import Shared
 from muster.queue.sandbox.kinds.strategy import entries
@@ -211,8 +211,8 @@ def _reversal_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
 def _moved_errors(now: _Status, before: _Status) -> Iterator[FieldError]:
     """Yield the times that were told once and have changed."""
     end, ended = now.fields.get("completionTime"), before.fields.get("completionTime")
-    if end is not None and ended is not None and end != ended:
-        yield invalid_value("status.completionTime", end, "field is immutable")
+    if end is not None and ended is not None:
+        yield from unchanged("status.completionTime", end, ended)
     start, started = now.fields.get("startTime"), before.fields.get("startTime")
     resumes = "Suspended" in before.true and "Suspended" in now.false
     if started not in {None, start} and not resumes and not now.spec.get("suspend"):

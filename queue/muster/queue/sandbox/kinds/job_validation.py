@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from muster.queue.client.labels import matches_labels
 from muster.queue.client.refusal import (
     FieldError,
     duplicate,
@@ -14,6 +15,7 @@ from muster.queue.client.refusal import (
     too_long,
     too_many,
 )
+from muster.queue.sandbox.kinds.conditions import is_true
 from muster.queue.sandbox.kinds.index_intervals import IndexesError, count, intervals
 from muster.queue.sandbox.kinds.metadata import (
     IMMUTABLE,
@@ -25,7 +27,6 @@ from muster.queue.sandbox.kinds.metadata import (
 from muster.queue.sandbox.kinds.names import dns_label, domain_path, label_key
 from muster.queue.sandbox.kinds.pod_validation import template_errors
 from muster.queue.sandbox.kinds.resources import Object, Shared
-from muster.queue.sandbox.kinds.selection import matches
 from muster.queue.sandbox.kinds.strategy import entries, part, put_back
 
 INDEXED: Final = "Indexed"
@@ -88,7 +89,7 @@ def _generated_errors(job: Shared, old: Shared | None) -> Iterator[FieldError]:
             yield required(place, f"must be '{value}'")
         elif labels[name] != value:
             yield invalid_value(place, labels, f"must be '{value}'")
-    if not matches(spec["selector"], expected):
+    if not matches_labels(spec["selector"], expected):
         yield invalid_value("spec.selector", spec["selector"], "`selector` not auto-generated")
 
 
@@ -97,9 +98,10 @@ def _selector_errors(spec: Shared) -> Iterator[FieldError]:
     if selector is None:
         yield required("spec.selector")
         return
-    yield from selector_errors("spec.selector", selector)
+    wrong = [*selector_errors("spec.selector", selector)]
+    yield from wrong
     labels = part(spec, "template", "metadata", "labels")
-    if not matches(selector, labels):
+    if not wrong and not matches_labels(selector, labels):
         place = f"{_TEMPLATE}.metadata.labels"
         yield invalid_value(place, labels or None, "`selector` does not match template `labels`")
 
@@ -366,11 +368,7 @@ def _template_errors(spec: Shared, old: Shared) -> Iterator[FieldError]:
 def _may_move(job: Shared) -> bool:
     """Say whether no pod of a Job runs, and none will for now."""
     status = job.get("status") or {}
-    suspended = any(
-        each["type"] == "Suspended" and each["status"] == "True"
-        for each in status.get("conditions") or ()
-    )
-    waits = "startTime" not in status or suspended
+    waits = "startTime" not in status or is_true(job, "Suspended")
     return bool(job["spec"]["suspend"]) and waits and not status.get("active")
 
 

@@ -7,7 +7,7 @@ change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from muster.queue.client.refusal import (
@@ -40,7 +40,8 @@ _NEVER_CHANGING: Final = (
     "deletionGracePeriodSeconds",
 )
 _OPPOSITE_FINALIZERS: Final = ("foregroundDeletion", "orphan")
-_STANDARD_FINALIZERS: Final = (*_OPPOSITE_FINALIZERS, "kubernetes")
+STANDARD_FINALIZERS: Final = (*_OPPOSITE_FINALIZERS, "kubernetes")
+"""Those that need no domain."""
 
 
 def metadata_errors(obj: Shared, *, namespaced: bool, name_rule: NameRule) -> list[FieldError]:
@@ -169,7 +170,7 @@ def _finalizers_errors(place: str, finalizers: Iterable[str]) -> Iterator[FieldE
 def standard_finalizers_errors(finalizers: Iterable[str]) -> Iterator[FieldError]:
     """Yield the finalizers of a built-in object that have no domain and are not standard ones."""
     for index, name in enumerate(finalizers):
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
+        if "/" not in name and name not in STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid_value(f"metadata.finalizers[{index}]", name, detail)
 
@@ -216,24 +217,34 @@ def selector_errors(place: str, selector: Shared | None) -> Iterator[FieldError]
         return
     yield from labels_errors(f"{place}.matchLabels", selector.get("matchLabels") or {})
     for index, each in enumerate(selector.get("matchExpressions") or ()):
-        yield from _requirement_errors(f"{place}.matchExpressions[{index}]", each)
+        yield from requirement_errors(f"{place}.matchExpressions[{index}]", each)
 
 
-def _requirement_errors(place: str, requirement: Shared) -> Iterator[FieldError]:
-    values = requirement.get("values") or ()
-    match requirement.get("operator"):
+def requirement_errors(
+    place: str, requirement: Shared, *, compares: bool = False, values: bool = True
+) -> Iterator[FieldError]:
+    """
+    Yield what is wrong with one requirement of a selector.
+
+    With `compares` it may ask for more or less than a number; without `values`, these may be
+    anything.
+    """
+    given: Sequence[str] = requirement.get("values") or ()
+    match requirement.get("operator", ""):
         case "In" | "NotIn":
-            if not values:
+            if not given:
                 detail = "must be specified when `operator` is 'In' or 'NotIn'"
                 yield required(f"{place}.values", detail)
         case "Exists" | "DoesNotExist":
-            if values:
+            if given:
                 detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 yield forbidden_field(f"{place}.values", detail)
+        case "Gt" | "Lt" if compares:
+            if len(given) != 1:
+                detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+                yield required(f"{place}.values", detail)
         case operator:
-            yield invalid_value(
-                f"{place}.operator", operator or "", "not a valid selector operator"
-            )
-    yield from rule_errors(f"{place}.key", requirement.get("key") or "", label_key)
-    for index, value in enumerate(values):
+            yield invalid_value(f"{place}.operator", operator, "not a valid selector operator")
+    yield from rule_errors(f"{place}.key", requirement.get("key", ""), label_key)
+    for index, value in enumerate(given if values else ()):
         yield from rule_errors(f"{place}.values[{index}]", value, label_value)

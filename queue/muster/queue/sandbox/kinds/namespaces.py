@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from muster.queue.client.refusal import FieldError, invalid_value
-from muster.queue.sandbox.kinds.metadata import rule_errors
+from muster.queue.sandbox.kinds.metadata import STANDARD_FINALIZERS, rule_errors
 from muster.queue.sandbox.kinds.names import dns_label, label_key
 from muster.queue.sandbox.kinds.resources import Object, Path, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, put_back
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 FINALIZER: Final = "kubernetes"
-_STANDARD: Final = (FINALIZER, "orphan", "foregroundDeletion")
 
 
 class NamespaceStrategy(BuiltInStrategy):
@@ -80,6 +79,6 @@ def _finalizers_errors(namespace: Shared, *, indexed: bool = False) -> Iterator[
     for index, name in enumerate(namespace["spec"].get("finalizers") or ()):
         place = f"spec.finalizers[{index}]" if indexed else "spec.finalizers"
         yield from rule_errors(place, name, label_key)
-        if "/" not in name and name not in _STANDARD:
+        if "/" not in name and name not in STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid_value(place, name, detail)

@@ -8,8 +8,8 @@ that clusters admit by, such as quotas and security, is not done here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from muster.queue.client.refusal import Refusal, forbidden
 from muster.queue.sandbox.kinds.limits import apply_limits, limits_errors
@@ -191,13 +191,10 @@ def _add_scheduling(resource: Resource, pod: Object, scheduling: Shared) -> None
     if selector:
         spec["nodeSelector"] = selector
     tolerations = [*(spec.get("tolerations") or ())]
-    tolerations += [each for each in _tolerations(scheduling) if each not in tolerations]
+    given = scheduling.get("tolerations") or ()
+    tolerations += [each for each in given if each not in tolerations]
     if tolerations:
         spec["tolerations"] = tolerations
-
-
-def _tolerations(scheduling: Shared) -> Iterator[Any]:
-    yield from scheduling.get("tolerations") or ()
 
 
 def _taint(node: Object) -> None:

@@ -13,7 +13,11 @@ from muster.queue.client.refusal import (
     not_supported,
     required,
 )
-from muster.queue.sandbox.kinds.metadata import rule_errors, selector_errors
+from muster.queue.sandbox.kinds.metadata import (
+    requirement_errors,
+    rule_errors,
+    selector_errors,
+)
 from muster.queue.sandbox.kinds.names import dns_label, dns_subdomain, label_key, label_value
 from muster.queue.sandbox.kinds.resources import Shared
 
@@ -54,31 +58,10 @@ def _weight_errors(place: str, preferred: Shared) -> Iterator[FieldError]:
 
 def _node_term_errors(place: str, term: Shared, *, values: bool) -> Iterator[FieldError]:
     for index, each in enumerate(term.get("matchExpressions") or ()):
-        yield from _expression_errors(f"{place}.matchExpressions[{index}]", each, values=values)
+        at = f"{place}.matchExpressions[{index}]"
+        yield from requirement_errors(at, each, compares=True, values=values)
     for index, each in enumerate(term.get("matchFields") or ()):
         yield from _match_field_errors(f"{place}.matchFields[{index}]", each)
-
-
-def _expression_errors(place: str, expression: Shared, *, values: bool) -> Iterator[FieldError]:
-    given: Sequence[str] = expression.get("values") or ()
-    match expression["operator"]:
-        case "In" | "NotIn":
-            if not given:
-                detail = "must be specified when `operator` is 'In' or 'NotIn'"
-                yield required(f"{place}.values", detail)
-        case "Exists" | "DoesNotExist":
-            if given:
-                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                yield forbidden_field(f"{place}.values", detail)
-        case "Gt" | "Lt":
-            if len(given) != 1:
-                detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                yield required(f"{place}.values", detail)
-        case operator:
-            yield invalid_value(f"{place}.operator", operator, "not a valid selector operator")
-    yield from rule_errors(f"{place}.key", expression["key"], label_key)
-    for index, value in enumerate(given if values else ()):
-        yield from rule_errors(f"{place}.values[{index}]", value, label_value)
 
 
 def _match_field_errors(place: str, expression: Shared) -> Iterator[FieldError]:

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from muster.queue.client.refusal import FieldError, invalid_value, required
-from muster.queue.sandbox.kinds.names import dns_subdomain, range_error
-from muster.queue.sandbox.kinds.resources import Shared
+from muster.queue.sandbox.kinds.metadata import rule_errors
+from muster.queue.sandbox.kinds.names import dns_1035_label, dns_subdomain, range_error
+from muster.queue.sandbox.kinds.resources import Object, Shared
 
 _FORM: Final = "; desired format: https://host[/path]"
+_PORT: Final = 443
 _PORT_MAX: Final = 65_535
+REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+"""In which the server can ask; a webhook must understand one of them."""
+
+
+def fill_client_config(config: Object) -> None:
+    """Fill the port of a service that is left out."""
+    if service := config.get("service"):
+        service.setdefault("port", _PORT)
+
+
+def review_versions_errors(
+    versions: Sequence[str], path: str, why_required: str = ""
+) -> Iterator[FieldError]:
+    """Yield the faults of the versions of reviews that a webhook understands."""
+    if not versions:
+        yield required(path, why_required)
+        return
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield invalid_value(f"{path}[{index}]", version, "duplicate version")
+        else:
+            yield from rule_errors(f"{path}[{index}]", version, dns_1035_label)
+    if not any(version in REVIEW_VERSIONS for version in versions):
+        why = f"must include at least one of {', '.join(REVIEW_VERSIONS)}"
+        yield invalid_value(path, versions, why)
 
 
 def client_config_errors(config: Shared, path: str) -> Iterator[FieldError]:

@@ -14,17 +14,20 @@ from muster.queue.client.refusal import (
     too_many,
 )
 from muster.queue.sandbox.kinds.metadata import rule_errors, selector_errors
-from muster.queue.sandbox.kinds.names import dns_1035_label, dns_subdomain, label_key
+from muster.queue.sandbox.kinds.names import dns_subdomain, label_key
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import CountedStrategy
-from muster.queue.sandbox.kinds.webhook_clients import client_config_errors
+from muster.queue.sandbox.kinds.webhook_clients import (
+    REVIEW_VERSIONS,
+    client_config_errors,
+    fill_client_config,
+    review_versions_errors,
+)
 
 _TIMEOUT_S: Final = 10
 _TIMEOUT_MAX_S: Final = 30
 _CONDITIONS_MAX: Final = 64
 _NAME_PARTS_MIN: Final = 3
-_PORT: Final = 443
-_VERSIONS: Final = ("v1", "v1beta1")
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES: Final = ("*", "Cluster", "Namespaced")
 _CHOICES: Final = (
@@ -57,8 +60,7 @@ class WebhookConfigurationStrategy(CountedStrategy):
                 webhook.setdefault("reinvocationPolicy", "Never")
             for rule in webhook.get("rules") or ():
                 rule.setdefault("scope", "*")
-            if service := webhook["clientConfig"].get("service"):
-                service.setdefault("port", _PORT)
+            fill_client_config(webhook["clientConfig"])
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _webhooks_errors(obj.get("webhooks") or ())
@@ -70,7 +72,8 @@ def _webhooks_errors(webhooks: Sequence[Shared]) -> Iterator[FieldError]:
         place = f"webhooks[{index}]"
         yield from _webhook_errors(place, webhook)
         versions = webhook.get("admissionReviewVersions") or []
-        yield from _versions_errors(f"{place}.admissionReviewVersions", versions)
+        why = f"must specify one of {', '.join(REVIEW_VERSIONS)}"
+        yield from review_versions_errors(versions, f"{place}.admissionReviewVersions", why)
         if webhook["name"] in names:
             yield duplicate(f"{place}.name", webhook["name"])
         names[webhook["name"]] = None
@@ -109,22 +112,6 @@ def _name_errors(place: str, name: str) -> Iterator[FieldError]:
     elif len(name.split(".")) < _NAME_PARTS_MIN:
         detail = "should be a domain with at least three segments separated by dots"
         yield invalid_value(place, name, detail)
-
-
-def _versions_errors(place: str, versions: list[str]) -> Iterator[FieldError]:
-    listed = ", ".join(_VERSIONS)
-    if not versions:
-        yield required(place, f"must specify one of {listed}")
-        return
-    seen: dict[str, None] = {}
-    for index, version in enumerate(versions):
-        if version in seen:
-            yield invalid_value(f"{place}[{index}]", version, "duplicate version")
-            continue
-        seen[version] = None
-        yield from rule_errors(f"{place}[{index}]", version, dns_1035_label)
-    if not any(version in _VERSIONS for version in versions):
-        yield invalid_value(place, versions, f"must include at least one of {listed}")
 
 
 def _rule_errors(place: str, rule: Shared) -> Iterator[FieldError]:
