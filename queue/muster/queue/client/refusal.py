@@ -79,6 +79,19 @@ class Refusal(Exception):  # noqa: N818 - it is a refusal; an error is only one 
         return cls(code, "", f"{code} {http.client.responses.get(code, '')}: {status!s:.1000}")
 
 
+class ignoring:  # noqa: N801 - read as a function, like contextlib.suppress
+    """Passes over what is refused for a reason, such as NotFound of what is to go anyway."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: object, error: object, _traceback: object) -> bool:
+        return isinstance(error, Refusal) and error.reason == self._reason
+
+
 class Subject(NamedTuple):
     """What a request is about, as the details of its Status name it: a resource or a kind."""
 

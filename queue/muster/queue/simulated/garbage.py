@@ -17,7 +17,7 @@ from typing import Any, Final
 from muster.queue.client.informer import Change, Informer
 from muster.queue.client.kinds import CRD, Kind
 from muster.queue.client.protocol import Client, Manifest
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.owners import (
@@ -196,29 +196,24 @@ class GarbageCollector:
     async def _owner(self, kind: Kind, owner: Owner, subject: Item) -> Item | None:
         """Ask the server for an owner that has not been seen."""
         namespace = subject.namespace if kind.namespaced else ""
-        try:
-            found = item(kind, await self._client.get(kind, owner.name, namespace))
-        except Refusal as refusal:
-            if refusal.reason != "NotFound":
-                raise
-            return None
-        if found.uid != owner.uid:
+        found = await self._get(kind, owner.name, namespace, owner.uid)
+        if found is None:
             return None
         # It may be gone before it is ever seen, and then nobody would think of its dependents.
         self._queue.add_after(subject.uid, _UNSEEN_S)
-        return found
+        return item(kind, found)
 
     # -- requests -----------------------------------------------------------------------------
 
     async def _latest(self, subject: Item) -> Manifest | None:
         """Return an object as it is now, None if it is gone."""
-        try:
-            latest = await self._client.get(subject.kind, subject.name, subject.namespace)
-        except Refusal as refusal:
-            if refusal.reason != "NotFound":
-                raise
-            return None
-        return latest if latest["metadata"]["uid"] == subject.uid else None
+        return await self._get(subject.kind, subject.name, subject.namespace, subject.uid)
+
+    async def _get(self, kind: Kind, name: str, namespace: str, uid: str) -> Manifest | None:
+        with ignoring("NotFound"):
+            found = await self._client.get(kind, name, namespace)
+            return found if found["metadata"]["uid"] == uid else None
+        return None
 
     async def _disown(self, subject: Item, latest: Manifest, uids: tuple[str, ...]) -> None:
         def revision(manifest: Manifest) -> dict[str, Any] | None:
@@ -250,10 +245,7 @@ class GarbageCollector:
             "propagationPolicy": propagation,
             "preconditions": {"uid": subject.uid, "resourceVersion": version},
         }
-        try:
+        with ignoring("NotFound"):
             await self._client.delete(
                 subject.kind, subject.name, subject.namespace, options=options
             )
-        except Refusal as refusal:
-            if refusal.reason != "NotFound":
-                raise

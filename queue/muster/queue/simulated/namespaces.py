@@ -18,7 +18,7 @@ from muster.queue.api.timestamps import format_second, parse_timestamp
 from muster.queue.client.informer import Change, Informer
 from muster.queue.client.kinds import NAMESPACE, POD, SERVICE_ACCOUNT, Kind
 from muster.queue.client.protocol import Client, Manifest, Selection
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import Refusal, ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.garbage import Kinds
@@ -146,15 +146,12 @@ class NamespaceController:
             self._queue.add(change.key.name)
 
     async def _sync(self, name: str) -> None:
-        try:
+        with ignoring("NotFound"):
             namespace = await self._client.get(NAMESPACE, name)
             if "deletionTimestamp" not in namespace["metadata"]:
                 await self._add_account(name)
             elif FINALIZER in namespace["spec"].get("finalizers", ()):
                 await self._end(namespace)
-        except Refusal as refusal:
-            if refusal.reason != "NotFound":
-                raise
 
     async def _add_account(self, namespace: str) -> None:
         account = {
@@ -231,13 +228,10 @@ class NamespaceController:
             if "deletionTimestamp" in manifest["metadata"]:
                 continue
             options = {"propagationPolicy": "Background"}
-            try:
+            with ignoring("NotFound"):
                 await self._client.delete(
                     kind, manifest["metadata"]["name"], namespace, options=options
                 )
-            except Refusal as refusal:
-                if refusal.reason != "NotFound":
-                    raise
         return await self._list(kind, namespace)
 
     async def _list(self, kind: Kind, namespace: str) -> list[dict[str, Any]]:

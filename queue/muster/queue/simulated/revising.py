@@ -31,12 +31,9 @@ async def revise(
         patch = revision(latest)
         if patch is None:
             return latest
-        # Without the version, a list that changed meanwhile would be overwritten.
-        version = latest["metadata"]["resourceVersion"]
-        based = {**patch.get("metadata", {}), "resourceVersion": version, "uid": uid}
         try:
             return await client.merge_patch(
-                kind, name, {**patch, "metadata": based}, namespace, subresource=subresource
+                kind, name, based_on(latest, patch), namespace, subresource=subresource
             )
         except Refusal as refusal:
             if refusal.reason == "NotFound":
@@ -52,6 +49,21 @@ async def revise(
         if latest["metadata"]["uid"] != uid:
             return None
     raise AssertionError("the last attempt returns or raises")
+
+
+def based_on(manifest: Manifest, patch: dict[str, Any]) -> dict[str, Any]:
+    """
+    Return a merge patch that is refused once the object is not as it was seen.
+
+    Without it, a list that others have changed meanwhile would be overwritten.
+    """
+    seen = {name: manifest["metadata"][name] for name in ("resourceVersion", "uid")}
+    return {**patch, "metadata": {**patch.get("metadata", {}), **seen}}
+
+
+def version(manifest: Manifest) -> int:
+    """Return a resourceVersion as a number: those of one kind can be compared."""
+    return int(manifest["metadata"]["resourceVersion"])
 
 
 async def without_finalizer(

@@ -26,7 +26,7 @@ from muster.queue.simulated.jobs.backoff import NO_BACKOFF, Backoff
 from muster.queue.simulated.jobs.conditions import finish_condition
 from muster.queue.simulated.jobs.planning import NewPod, PodChanges, plan_pods
 from muster.queue.simulated.jobs.templates import pod_manifest
-from muster.queue.simulated.revising import without_finalizer
+from muster.queue.simulated.revising import version, without_finalizer
 
 DEFAULT_MANAGER: Final = "kubernetes.io/job-controller"
 COMPONENT: Final = "job-controller"
@@ -117,7 +117,7 @@ class JobController:
         key, old, new = change
         latest = new or old
         assert latest is not None, "one of them is there"
-        self._seen_pods = max(self._seen_pods, _version(latest))
+        self._seen_pods = max(self._seen_pods, version(latest))
         for pod, owns in ((old, False), (new, True)):
             owner = _controller(pod)
             if owner is None:
@@ -190,7 +190,7 @@ class JobController:
         return (
             not memory.deleted
             and self._seen_pods >= memory.pod_version
-            and _version(job) >= memory.job_version
+            and version(job) >= memory.job_version
         )
 
     async def _change(
@@ -224,7 +224,7 @@ class JobController:
             if not _is_namespace_ending(error):
                 self._tell(job, "Warning", "FailedCreate", f"Error creating: {error}")
             return False
-        memory.pod_version = max(memory.pod_version, _version(pod))
+        memory.pod_version = max(memory.pod_version, version(pod))
         self._tell(job, "Normal", "SuccessfulCreate", f"Created pod: {pod_facts.name(pod)}")
         return True
 
@@ -270,21 +270,16 @@ class JobController:
             return job
         changed = {"apiVersion": JOB.api_version, "kind": JOB.kind, **job, "status": status}
         answer = await self._client.replace(JOB, changed, subresource="status")
-        memory.job_version = _version(answer)
+        memory.job_version = version(answer)
         return answer
 
     async def _release(self, pod: Manifest) -> int:
         """Remove the finalizer of a pod; return the resourceVersion that this led to."""
         answer = await without_finalizer(self._client, POD, pod, pod_facts.TRACKING_FINALIZER)
-        return 0 if answer is None else _version(answer)
+        return 0 if answer is None else version(answer)
 
     def _tell(self, job: Manifest, type_: str, reason: str, message: str) -> None:
         self._events.count(Subject(JOB, job), type_, reason, message)
-
-
-def _version(manifest: Manifest) -> int:
-    """Return a resourceVersion as a number: those of one kind can be compared."""
-    return int(manifest["metadata"]["resourceVersion"])
 
 
 def _controller(pod: Manifest | None) -> Manifest | None:

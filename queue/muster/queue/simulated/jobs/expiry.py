@@ -10,7 +10,7 @@ from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.client.informer import Change, Informer, Key
 from muster.queue.client.kinds import JOB
 from muster.queue.client.protocol import Client, Manifest
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.jobs.conditions import finish_condition
@@ -51,7 +51,7 @@ class JobExpiry:
         job = self._jobs.objects.get(key)
         if job is None or self._waits(key, job):
             return
-        try:
+        with ignoring("NotFound"):
             # The mirror may lag behind a Job that was given more time, or made anew.
             job = await self._client.get(JOB, key.name, key.namespace)
             if self._waits(key, job):
@@ -59,9 +59,6 @@ class JobExpiry:
             preconditions = {"uid": job["metadata"]["uid"]}
             options = {"propagationPolicy": "Foreground", "preconditions": preconditions}
             await self._client.delete(JOB, key.name, key.namespace, options=options)
-        except Refusal as refusal:
-            if refusal.reason != "NotFound":
-                raise
 
     def _waits(self, key: Key, job: Manifest) -> bool:
         """Whether a Job is not to be deleted now; one whose time comes later is looked at then."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from muster.queue.client.informer import Change, Informer, Key, key_of
 from muster.queue.client.kinds import POD
 from muster.queue.client.protocol import Client, Manifest
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.cluster_file import NodeSpec
@@ -25,10 +25,10 @@ from muster.queue.simulated.nodes.marks import is_failed
 from muster.queue.simulated.nodes.pod_run import PodRun, RunSettings
 from muster.queue.simulated.nodes.pod_status import TERMINAL, Place, differs, pod_status
 from muster.queue.simulated.nodes.pods_by_node import PodsByNode, node_of
+from muster.queue.simulated.revising import based_on, version
 
 _WORKERS: Final = 32
 _US: Final = 1_000_000
-_NOT_FOUND: Final = 404
 
 
 class Kubelets:
@@ -86,7 +86,7 @@ class Kubelets:
 
     def _learn(self, key: Key, pod: Manifest) -> None:
         known = self._newest.get(key)
-        if known is None or _version(known) < _version(pod):
+        if known is None or version(known) < version(pod):
             self._newest[key] = pod
 
     def _forget(self, key: Key) -> None:
@@ -141,37 +141,17 @@ class Kubelets:
         status = pod_status(run, pod, place, now_us)
         if not differs(reported, status):
             return
-        # What others have written meanwhile, such as a condition, must not be lost: the version
-        # makes the server refuse.
-        patch: dict[str, Any] = {
-            "metadata": {"resourceVersion": pod["metadata"]["resourceVersion"]},
-            "status": status,
-        }
-        try:
+        patch = based_on(pod, {"status": status})
+        with ignoring("NotFound"):
             answer = await self._client.merge_patch(
                 POD, key.name, patch, key.namespace, subresource="status"
             )
-        except Refusal as refusal:
-            if refusal.code != _NOT_FOUND:
-                raise
-        else:
             if key in self._newest:
                 self._learn(key, answer)
 
     async def _remove(self, key: Key, pod: Manifest) -> None:
         """Let go of a pod that nothing runs of any more; its finalizers may still keep it."""
-        options = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "gracePeriodSeconds": 0,
-            "preconditions": {"uid": pod["metadata"]["uid"]},
-        }
-        try:
+        preconditions = {"uid": pod["metadata"]["uid"]}
+        options = {"gracePeriodSeconds": 0, "preconditions": preconditions}
+        with ignoring("NotFound"):
             await self._client.delete(POD, key.name, key.namespace, options=options)
-        except Refusal as refusal:
-            if refusal.code != _NOT_FOUND:
-                raise
-
-
-def _version(manifest: Manifest) -> int:
-    return int(manifest["metadata"]["resourceVersion"])

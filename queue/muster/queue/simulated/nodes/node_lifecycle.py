@@ -11,14 +11,15 @@ from random import Random
 from typing import Any, Final
 
 from muster.queue.api.timestamps import format_second
-from muster.queue.client.informer import Change, Informer, Key
+from muster.queue.client.informer import Change, Informer, Key, key_of
 from muster.queue.client.kinds import NODE, POD
 from muster.queue.client.protocol import Client, Manifest
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.nodes.node_objects import LEASE_NAMESPACE
 from muster.queue.simulated.nodes.pods_by_node import PodsByNode
+from muster.queue.simulated.revising import based_on
 
 GRACE_S: Final = 50.0
 """How long a node may be silent, as the controller manager has it."""
@@ -31,7 +32,6 @@ _WATCHED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _OURS: Final = (NOT_READY, UNREACHABLE, UNSCHEDULABLE)
 _WORKERS: Final = 4
 _US: Final = 1_000_000
-_NOT_FOUND: Final = 404
 
 _JSON = dict[str, Any]
 
@@ -107,11 +107,9 @@ class NodeLifecycle:
 
     async def _write(self, node: Manifest, patch: _JSON, subresource: str = "") -> Manifest:
         """Write lists that others write, too: only on the version that was looked at."""
-        metadata = node["metadata"]
-        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, **patch}
-        return await self._client.merge_patch(
-            NODE, metadata["name"], patch, subresource=subresource
-        )
+        name = node["metadata"]["name"]
+        patch = based_on(node, patch)
+        return await self._client.merge_patch(NODE, name, patch, subresource=subresource)
 
     async def _mark_pods(self, node_name: str, now_us: int) -> None:
         """Say that the pods of a node that is not ready are not, either."""
@@ -119,18 +117,11 @@ class NodeLifecycle:
             conditions = unready(pod, now_us)
             if conditions is None:
                 continue
-            metadata = pod["metadata"]
-            patch = {
-                "metadata": {"resourceVersion": metadata["resourceVersion"]},
-                "status": {"conditions": conditions},
-            }
-            try:
+            key, patch = key_of(pod), based_on(pod, {"status": {"conditions": conditions}})
+            with ignoring("NotFound"):
                 await self._client.merge_patch(
-                    POD, metadata["name"], patch, metadata["namespace"], subresource="status"
+                    POD, key.name, patch, key.namespace, subresource="status"
                 )
-            except Refusal as refusal:
-                if refusal.code != _NOT_FOUND:
-                    raise
 
 
 def doubted(node: Manifest, now_us: int) -> list[_JSON]:

@@ -11,7 +11,6 @@ from muster.queue.client.refusal import Refusal
 from muster.queue.clock import Clock
 from muster.queue.simulated.nodes.marks import FAILED, SIMULATED, is_simulated
 
-_NOT_FOUND: Final = 404
 _TOO_MANY: Final = 429
 _PAUSE_S: Final = 1.0
 
@@ -92,7 +91,7 @@ async def _evict(client: Client, pod: Manifest) -> bool:
             POD, eviction, metadata["namespace"], name=metadata["name"], subresource="eviction"
         )
     except Refusal as refusal:
-        if refusal.code == _NOT_FOUND:
+        if refusal.reason == "NotFound":
             return True
         if refusal.code == _TOO_MANY:
             return False

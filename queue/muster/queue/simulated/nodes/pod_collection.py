@@ -7,24 +7,24 @@ For the sandbox: a real control plane has its own.
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from muster.queue.client.informer import Change, Informer, Key, key_of
 from muster.queue.client.kinds import POD
 from muster.queue.client.protocol import Client, Manifest
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.nodes.disruption import disrupted
 from muster.queue.simulated.nodes.pod_status import TERMINAL
 from muster.queue.simulated.nodes.pods_by_node import PodsByNode, node_of
+from muster.queue.simulated.revising import based_on
 
 QUARANTINE_S: Final = 40.0
 """How long a node must be away, as the controller manager has it: it may be registered anew."""
 
 _WORKERS: Final = 4
 _US: Final = 1_000_000
-_NOT_FOUND: Final = 404
 
 
 class PodCollection:
@@ -77,28 +77,15 @@ class PodCollection:
             await self._remove(key, pod, now_us)
 
     async def _remove(self, key: Key, pod: Manifest, now_us: int) -> None:
-        metadata, status = pod["metadata"], pod.get("status", {})
-        options = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "gracePeriodSeconds": 0,
-            "preconditions": {"uid": metadata["uid"]},
-        }
+        metadata, phase = pod["metadata"], pod.get("status", {}).get("phase")
         message = "PodGC: node no longer exists"
-        patch: dict[str, Any] = {
-            "metadata": {"resourceVersion": metadata["resourceVersion"]},
-            "status": {
-                "phase": "Failed",
-                "conditions": disrupted(pod, "DeletionByPodGC", message, now_us),
-            },
-        }
-        try:
-            if status.get("phase") not in TERMINAL:
+        conditions = disrupted(pod, "DeletionByPodGC", message, now_us)
+        patch = based_on(pod, {"status": {"phase": "Failed", "conditions": conditions}})
+        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}}
+        with ignoring("NotFound"):
+            if phase not in TERMINAL:
                 await self._client.merge_patch(
                     POD, key.name, patch, key.namespace, subresource="status"
                 )
             if metadata.get("deletionGracePeriodSeconds") != 0:
                 await self._client.delete(POD, key.name, key.namespace, options=options)
-        except Refusal as refusal:
-            if refusal.code != _NOT_FOUND:
-                raise

@@ -34,7 +34,6 @@ HEARTBEAT_S: Final = 300.0
 
 _WORKERS: Final = 8
 _US: Final = 1_000_000
-_NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 
 
@@ -110,7 +109,7 @@ class Registration:
         try:
             await self._client.merge_patch(LEASE, name, renewal, LEASE_NAMESPACE)
         except Refusal as refusal:
-            if refusal.code != _NOT_FOUND:
+            if refusal.reason != "NotFound":
                 raise
             await self._create_lease(lease_object(node, now_us))
 
@@ -120,7 +119,7 @@ class Registration:
         except Refusal as refusal:
             if refusal.code == _CONFLICT:
                 return
-            if refusal.code != _NOT_FOUND:
+            if refusal.reason != "NotFound":
                 raise
             namespace = {
                 "apiVersion": "v1",

@@ -11,22 +11,22 @@ from random import Random
 from typing import Any, Final
 
 from muster.admission.eligibility import tolerates
-from muster.admission.objects import Taint, Toleration
 from muster.queue.client.informer import Change, Informer, Key, key_of
 from muster.queue.client.kinds import POD
 from muster.queue.client.protocol import Client, Manifest
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
 from muster.queue.simulated.events import Recorder, Subject
 from muster.queue.simulated.nodes.disruption import disrupted
 from muster.queue.simulated.nodes.pods_by_node import PodsByNode, node_of
+from muster.queue.simulated.revising import based_on
+from muster.queue.simulated.taints import taint, toleration
 
 FOREVER_US: Final = 2**62
 
 _WORKERS: Final = 8
 _US: Final = 1_000_000
-_NOT_FOUND: Final = 404
 
 
 class TaintEviction:
@@ -90,25 +90,15 @@ class TaintEviction:
         await self._evict(key, pod, now_us)
 
     async def _evict(self, key: Key, pod: Manifest, now_us: int) -> None:
-        metadata = pod["metadata"]
         message = "Taint manager: deleting due to NoExecute taint"
-        patch = {
-            "metadata": {"resourceVersion": metadata["resourceVersion"]},
-            "status": {"conditions": disrupted(pod, "DeletionByTaintManager", message, now_us)},
-        }
-        options = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {"uid": metadata["uid"]},
-        }
-        try:
+        conditions = disrupted(pod, "DeletionByTaintManager", message, now_us)
+        patch = based_on(pod, {"status": {"conditions": conditions}})
+        options = {"preconditions": {"uid": pod["metadata"]["uid"]}}
+        with ignoring("NotFound"):
             await self._client.merge_patch(
                 POD, key.name, patch, key.namespace, subresource="status"
             )
             await self._client.delete(POD, key.name, key.namespace, options=options)
-        except Refusal as refusal:
-            if refusal.code != _NOT_FOUND:
-                raise
 
 
 def tolerated_us(pod: Manifest, taints: Iterable[Manifest]) -> int:
@@ -121,23 +111,13 @@ def tolerated_us(pod: Manifest, taints: Iterable[Manifest]) -> int:
     tolerations = pod["spec"].get("tolerations") or ()
     granted_us = FOREVER_US
     for manifest in taints:
-        taint = Taint(manifest["key"], manifest.get("value", ""), manifest["effect"])
-        used = [each for each in tolerations if tolerates(_toleration(each), taint)]
+        used = [each for each in tolerations if tolerates(toleration(each), taint(manifest))]
         if not used:
             return 0
         for each in used:
             if (seconds := each.get("tolerationSeconds")) is not None:
                 granted_us = min(granted_us, max(seconds, 0) * _US)
     return granted_us
-
-
-def _toleration(manifest: Manifest) -> Toleration:
-    return Toleration(
-        key=manifest.get("key", ""),
-        operator=manifest.get("operator", "Equal"),
-        value=manifest.get("value", ""),
-        effect=manifest.get("effect", ""),
-    )
 
 
 def _taints(node: Manifest | None) -> list[dict[str, Any]]:

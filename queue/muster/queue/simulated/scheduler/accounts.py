@@ -15,6 +15,7 @@ from muster.admission.objects import Taint
 from muster.queue.api.quantities import request_amount
 from muster.queue.client.protocol import Manifest
 from muster.queue.simulated.scheduler.demands import Demand
+from muster.queue.simulated.taints import taint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +34,7 @@ def node_offer(node: Manifest) -> NodeOffer:
     spec = node.get("spec", {})
     return NodeOffer(
         labels=node["metadata"].get("labels", {}),
-        taints=tuple(
-            Taint(each["key"], each.get("value", ""), each["effect"])
-            for each in spec.get("taints", ())
-        ),
+        taints=tuple(map(taint, spec.get("taints", ()))),
         unschedulable=spec.get("unschedulable", False),
         allocatable={
             name: request_amount(name, quantity)

@@ -11,7 +11,7 @@ from muster.queue.api.timestamps import format_second
 from muster.queue.client.informer import Change, Informer
 from muster.queue.client.kinds import NODE, POD
 from muster.queue.client.protocol import Client, Disconnected, Manifest
-from muster.queue.client.refusal import Refusal
+from muster.queue.client.refusal import Refusal, ignoring
 from muster.queue.clock import Clock
 from muster.queue.simulated.events import Recorder, Subject
 from muster.queue.simulated.revising import revise
@@ -183,7 +183,7 @@ class SchedulerController:
             conditions = _with_condition(pod, new, now)
             return {"status": {"conditions": conditions}} if conditions else None
 
-        try:
+        with ignoring("NotFound"):
             pod = await self._client.get(POD, victim.name, victim.namespace)
             if pod["metadata"]["uid"] != victim.uid:
                 return
@@ -191,13 +191,10 @@ class SchedulerController:
                 return
             options = {"preconditions": {"uid": victim.uid}}
             await self._client.delete(POD, victim.name, victim.namespace, options=options)
-        except Refusal as refusal:
-            if refusal.reason != "NotFound":
-                raise
-            return
-        uid = decision.pod["metadata"]["uid"]
-        note = f"Preempted by pod {uid} on node {decision.nominated}"
-        self._report(pod, "Normal", "Preempted", "Preempting", note)
+            note = (
+                f"Preempted by pod {decision.pod['metadata']['uid']} on node {decision.nominated}"
+            )
+            self._report(pod, "Normal", "Preempted", "Preempting", note)
 
     def _report(self, pod: Manifest, type_: str, reason: str, action: str, note: str) -> None:
         self._events.report(Subject(POD, pod), type_, reason, action, note)

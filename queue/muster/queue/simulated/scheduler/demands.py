@@ -10,6 +10,7 @@ from muster.admission import requests
 from muster.admission.objects import LabelSelector, Requirement, Toleration
 from muster.queue.api.quantities import MILLI, parse_quantity
 from muster.queue.client.protocol import Manifest
+from muster.queue.simulated.taints import toleration
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _RULES: Final = requests.CountingRules()
@@ -109,15 +110,7 @@ def demand(pod: Manifest) -> Demand:
         node_selector=tuple(sorted(spec.get("nodeSelector", {}).items())),
         required=None if required is None else tuple(map(_term, required["nodeSelectorTerms"])),
         preferred=tuple((each["weight"], _term(each["preference"])) for each in preferred),
-        tolerations=tuple(
-            Toleration(
-                key=each.get("key", ""),
-                operator=each.get("operator", "Equal"),
-                value=each.get("value", ""),
-                effect=each.get("effect", ""),
-            )
-            for each in spec.get("tolerations", ())
-        ),
+        tolerations=tuple(map(toleration, spec.get("tolerations", ()))),
         priority=spec.get("priority", 0),
         may_preempt=spec.get("preemptionPolicy") != "Never",
         near=near,

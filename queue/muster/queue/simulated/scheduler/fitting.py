@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from muster.admission.eligibility import selects, tolerates
-from muster.admission.objects import Taint, Toleration
+from muster.admission.eligibility import selects
+from muster.admission.objects import Taint
 from muster.queue.simulated.scheduler.accounts import NodeAccount, NodeOffer, Tenant
 from muster.queue.simulated.scheduler.demands import Demand, NodeTerm
+from muster.queue.simulated.taints import is_disliked, keeps_off
 
 BEST: Final = 100
 _TAINT_WEIGHT: Final = 3
@@ -60,11 +61,10 @@ def _static_rejection(demand: Demand, name: str, offer: NodeOffer) -> Rejection 
     """Reject a node for what it is, whoever else is on it."""
     if not _is_candidate(demand, name):
         return _never("node(s) didn't satisfy plugin(s) [NodeAffinity]")
-    if offer.unschedulable and not _tolerated(_CORDON, demand.tolerations):
+    if offer.unschedulable and keeps_off(_CORDON, demand.tolerations):
         return _never("node(s) were unschedulable")
-    for taint in offer.taints:
-        if taint.effect != "PreferNoSchedule" and not _tolerated(taint, demand.tolerations):
-            return _never("node(s) had untolerated taint(s)")
+    if any(keeps_off(taint, demand.tolerations) for taint in offer.taints):
+        return _never("node(s) had untolerated taint(s)")
     if not is_wanted(demand, name, offer):
         return _never("node(s) didn't match Pod's node affinity/selector")
     return None
@@ -80,10 +80,6 @@ def is_wanted(demand: Demand, name: str, offer: NodeOffer) -> bool:
 
 def _never(reason: str) -> Rejection:
     return Rejection((reason,), preemption_helps=False)
-
-
-def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def _is_candidate(demand: Demand, name: str) -> bool:
@@ -138,7 +134,7 @@ def _merit(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Merit:
     return Merit(
         free=sum(shares) // len(shares) if shares else 0,
         unwelcome=sum(
-            taint.effect == "PreferNoSchedule" and not _tolerated(taint, demand.tolerations)
+            taint.effect == "PreferNoSchedule" and is_disliked(taint, demand.tolerations)
             for taint in offer.taints
         ),
         preference=sum(

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from muster.admission.eligibility import selects, tolerates
+from muster.admission.eligibility import selects
 from muster.queue.client.protocol import Manifest
 from muster.queue.simulated.scheduler.accounts import Accounts, NodeAccount, NodeOffer, Tenant
 from muster.queue.simulated.scheduler.demands import Demand, PodTerm, Spread
 from muster.queue.simulated.scheduler.fitting import Rejection, is_wanted
+from muster.queue.simulated.taints import keeps_off
 
 _NEAR = "node(s) didn't match pod affinity rules"
 _APART = "node(s) didn't match pod anti-affinity rules"
@@ -185,8 +186,6 @@ def _is_counted(
         return False
     if spread.honors_affinity and not is_wanted(demand, account.name, offer):
         return False
-    return not spread.honors_taints or all(
-        taint.effect == "PreferNoSchedule"
-        or any(tolerates(toleration, taint) for toleration in demand.tolerations)
-        for taint in offer.taints
+    return not spread.honors_taints or not any(
+        keeps_off(taint, demand.tolerations) for taint in offer.taints
     )
