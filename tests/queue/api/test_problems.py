@@ -5,18 +5,9 @@ from pydantic import ValidationError
 
 from muster.queue.api.cluster_queue import ClusterQueue
 from muster.queue.api.core import Namespace
-from muster.queue.api.problems import (
-    Problems,
-    cross_check,
-    describe,
-    did_you_mean,
-    listed,
-    path_of,
-    shown,
-    structure_check,
-    unknown_field,
-)
+from muster.queue.api.problems import Problems, cross_check, describe, path_of, structure_check
 from muster.queue.api.schema import ApiModel
+from muster.queue.api.wording import did_you_mean, listed, shown, unknown_field
 from tests.queue.api.form_rules import names
 from tests.queue.api.manifests import NOON, Manifest, a_group, complaints
 

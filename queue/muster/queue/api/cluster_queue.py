@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from muster.queue.api.meta import ConditionList, LabelSelector, ObjectMeta
-from muster.queue.api.problems import Problems, cross_check, did_you_mean
+from muster.queue.api.problems import Problems, cross_check
 from muster.queue.api.quantities import parse_quantity
 from muster.queue.api.quotas import (
     FairSharing,
@@ -35,6 +35,7 @@ from muster.queue.api.schema import (
     Rule,
     StatusModel,
 )
+from muster.queue.api.wording import did_you_mean
 
 CheckName = Annotated[str, StringConstraints(min_length=1, max_length=316)]
 

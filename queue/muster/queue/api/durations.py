@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Final
 
-from muster.queue.api.problems import shown
+from muster.queue.api.wording import shown
 
 _UNITS: Final = {
     "ns": 1,

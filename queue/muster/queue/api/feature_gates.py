@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from muster.queue.api.problems import did_you_mean
+from muster.queue.api.wording import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from muster.queue.api.problems import Problems, cross_check, structure_check, unknown_field
+from muster.queue.api.problems import Problems, cross_check, structure_check
 from muster.queue.api.schema import (
     ATOMIC_LIST,
     LABEL_KEY_PATTERN,
@@ -27,6 +27,7 @@ from muster.queue.api.schema import (
     Timestamp,
     empty_map,
 )
+from muster.queue.api.wording import unknown_field
 
 Labels = dict[LabelKey, LabelValue]
 Annotations = dict[LabelKey, str]

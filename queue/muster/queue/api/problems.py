@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
@@ -19,10 +18,7 @@ from pydantic import BaseModel, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails
 
 from muster.queue.api.schema import PATTERNS_IN_WORDS, Location, custom_error
-
-_VALUE_LENGTH_MAX: Final = 60
-_NAMES_SHOWN_MAX: Final = 12
-_NUMBER_SHOWN_MAX: Final = 10**40
+from muster.queue.api.wording import did_you_mean, shown, unknown_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,57 +88,6 @@ def _validator(check: Callable[[Model, Problems], None], *, unless: Trust | None
 
     validate.__doc__ = check.__doc__
     return model_validator(mode="after")(validate)
-
-
-# --- Words ---------------------------------------------------------------------------------------
-
-
-def shown(value: object) -> str:
-    """Return `value` as it may appear in a message: quoted if text, cut when long."""
-    if value is None:
-        text = "null"
-    elif isinstance(value, bool):
-        text = str(value).lower()
-    elif isinstance(value, int) and abs(value) >= _NUMBER_SHOWN_MAX:
-        text = "a number of many digits"  # Python refuses to print thousands of them
-    elif isinstance(value, str | int | float):
-        text = repr(value)
-    elif isinstance(value, Mapping):
-        text = "a mapping"
-    else:
-        text = "a list"
-    return text if len(text) <= _VALUE_LENGTH_MAX else f"{text[: _VALUE_LENGTH_MAX - 1]}…"
-
-
-def printable(line: str) -> str:
-    """Spell out what could move the cursor of a terminal, or break the line."""
-    if line.isprintable():
-        return line
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
-    )
-
-
-def listed(names: Iterable[str], conjunction: str = "or") -> str:
-    """Return "a, b or c"."""
-    *head, last = names
-    return f"{', '.join(head)} {conjunction} {last}" if head else last
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" with a leading space, or nothing when no name is close."""
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
-    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
-
-
-def unknown_field(name: str, known: Iterable[str]) -> str:
-    """Return the message for a field that does not exist."""
-    names = sorted(known)
-    hint = did_you_mean(name, names)
-    if not hint and len(names) <= _NAMES_SHOWN_MAX:
-        hint = f" Known here: {', '.join(names)}." if names else ""
-    return f"unknown field {shown(name)}.{hint}"
 
 
 # --- From pydantic's errors ----------------------------------------------------------------------

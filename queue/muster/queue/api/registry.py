@@ -23,8 +23,9 @@ from muster.queue.api.kueue import (
     Topology,
     WorkloadPriorityClass,
 )
-from muster.queue.api.problems import Trust, did_you_mean, shown
+from muster.queue.api.problems import Trust
 from muster.queue.api.schema import read
+from muster.queue.api.wording import did_you_mean, shown
 from muster.queue.api.workload import Workload
 
 ApiObject: TypeAlias = (

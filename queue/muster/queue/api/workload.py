@@ -17,7 +17,7 @@ from muster.queue.api.cluster_queue import CheckName
 from muster.queue.api.kueue import TOLERATION_RULES, check_tolerations
 from muster.queue.api.meta import Annotations, ConditionList, Labels, ObjectMeta, is_true
 from muster.queue.api.pods import Container, PodTemplateSpec, Toleration
-from muster.queue.api.problems import Problems, cross_check, did_you_mean
+from muster.queue.api.problems import Problems, cross_check
 from muster.queue.api.schema import (
     API_DEFAULT,
     ATOMIC_LIST,
@@ -37,6 +37,7 @@ from muster.queue.api.schema import (
     Timestamp,
     empty_map,
 )
+from muster.queue.api.wording import did_you_mean
 
 GATED_BY_ANNOTATION: Final = "kueue.x-k8s.io/admission-gated-by"
 """Comma-separated names of gates; while any is left the workload reserves nothing."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from muster.queue.api.problems import did_you_mean
+from muster.queue.api.wording import did_you_mean
 from muster.queue.cli.messages import complaining, fail
 from muster.queue.cli.parameters import Duration
 from muster.queue.sandbox.session import Record, Session, SessionError, default_directory

@@ -13,8 +13,8 @@ import click
 from muster.admission.config import Config
 from muster.queue import unsupported
 from muster.queue.api.configuration import Configuration
-from muster.queue.api.problems import did_you_mean, listed
 from muster.queue.api.quantities import QuantityError, quota_amount
+from muster.queue.api.wording import did_you_mean, listed
 from muster.queue.cli import inputs
 from muster.queue.cli.messages import fail
 from muster.queue.simulation import submissions

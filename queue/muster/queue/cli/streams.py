@@ -10,7 +10,7 @@ import click
 import orjson
 
 from muster.queue import scenario
-from muster.queue.api.problems import printable
+from muster.queue.api.wording import printable
 
 _YOUNG_MAX: Final = 50_000  # objects before a collection; scenarios make many and cycles few
 

@@ -22,8 +22,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from pydantic import ConfigDict
 
-from muster.queue.api.problems import did_you_mean, listed, shown
 from muster.queue.api.schema import ApiModel, Items
+from muster.queue.api.wording import did_you_mean, listed, shown
 from muster.queue.manifests.complaints import ManifestError
 from muster.queue.manifests.single import complaint, read_single
 

@@ -15,7 +15,7 @@ from muster.admission.queries import Why, standings
 from muster.admission.state import State
 from muster.queue.api.batch import Job
 from muster.queue.api.core import Pod
-from muster.queue.api.problems import did_you_mean
+from muster.queue.api.wording import did_you_mean
 from muster.queue.linting.index import Found, Index
 from muster.queue.manifests.complaints import Complaint
 from muster.queue.translate.jobs import QUEUE_LABEL

@@ -12,9 +12,9 @@ from muster.admission.eligibility import selects
 from muster.queue.api.cluster_queue import ClusterQueue
 from muster.queue.api.core import Namespace
 from muster.queue.api.kueue import Cohort, LocalQueue, ResourceFlavor
-from muster.queue.api.problems import did_you_mean
 from muster.queue.api.quantities import quota_amount
 from muster.queue.api.quotas import ResourceGroup
+from muster.queue.api.wording import did_you_mean
 from muster.queue.linting.index import Found, Index
 from muster.queue.manifests.complaints import Complaint
 from muster.queue.translate.queues import NAME_LABEL, cluster_queue

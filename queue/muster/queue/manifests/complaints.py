@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from muster.queue.api.problems import printable
+from muster.queue.api.wording import printable
 
 COMPLAINTS_SHOWN_MAX: Final = 50
 

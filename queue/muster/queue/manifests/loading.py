@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import yaml
 from pydantic import ValidationError
 
-from muster.queue.api.problems import describe, shown
+from muster.queue.api.problems import describe
 from muster.queue.api.registry import (
     KINDS,
     ApiObject,
@@ -20,6 +20,7 @@ from muster.queue.api.registry import (
     parse_object,
 )
 from muster.queue.api.v1beta1 import upgrade
+from muster.queue.api.wording import shown
 from muster.queue.manifests import sources
 from muster.queue.manifests.complaints import Complaint, Origin
 from muster.queue.manifests.parsing import Document, SyntaxProblem, parse

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import yaml
 
-from muster.queue.api.problems import shown
+from muster.queue.api.wording import shown
 
 DEPTH_MAX: Final = 100
 """Levels of nesting; real objects have about twenty."""

@@ -12,8 +12,8 @@ from typing import Final
 
 from muster.queue.api.cluster_queue import ClusterQueue
 from muster.queue.api.kueue import AdmissionCheck, Cohort, LocalQueue, ResourceFlavor, Topology
-from muster.queue.api.problems import did_you_mean, listed
 from muster.queue.api.registry import ApiObject
+from muster.queue.api.wording import did_you_mean, listed
 from muster.queue.api.workload import Workload
 from muster.queue.manifests.complaints import Complaint
 from muster.queue.manifests.loading import Loaded, Manifest

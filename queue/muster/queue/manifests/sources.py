@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from muster.queue.api.problems import did_you_mean
+from muster.queue.api.wording import did_you_mean
 from muster.queue.manifests.complaints import Complaint, Origin
 
 STDIN: Final = "standard input"

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import AfterValidator, Field
 
 from muster.queue.api.pods import Taint
-from muster.queue.api.problems import Problems, shown, structure_check
+from muster.queue.api.problems import Problems, structure_check
 from muster.queue.api.quantities import parse_quantity
 from muster.queue.api.schema import (
     SUBDOMAIN_PATTERN,
@@ -32,6 +32,7 @@ from muster.queue.api.schema import (
     empty_map,
     read,
 )
+from muster.queue.api.wording import shown
 from muster.queue.manifests.single import read_single
 
 API_VERSION: Final = "sim.muster.dev/v1alpha1"

@@ -17,8 +17,8 @@ from typing import Final
 
 from muster.admission import events
 from muster.admission.config import Config
-from muster.queue.api.problems import did_you_mean
 from muster.queue.api.timestamps import parse_timestamp
+from muster.queue.api.wording import did_you_mean
 from muster.queue.manifests.complaints import Complaint, ManifestError
 from muster.queue.manifests.loading import Manifest
 from muster.queue.simulation.durations import DurationError, parse_duration

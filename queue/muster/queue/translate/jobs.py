@@ -15,8 +15,8 @@ from muster.admission import objects
 from muster.queue.api.batch import Job
 from muster.queue.api.core import Pod
 from muster.queue.api.meta import ObjectMeta, TemplateMeta
-from muster.queue.api.problems import shown
 from muster.queue.api.timestamps import parse_timestamp
+from muster.queue.api.wording import shown
 from muster.queue.api.workload import GATED_BY_ANNOTATION
 from muster.queue.translate.pods import Gang, PodRules, gang, topology_text
 from muster.queue.translate.priorities import PRIORITY_CLASS_LABEL, Priorities, UnknownClassError

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from muster.queue.api.core import PriorityClass
 from muster.queue.api.kueue import WorkloadPriorityClass
-from muster.queue.api.problems import did_you_mean, listed
+from muster.queue.api.wording import did_you_mean, listed
 
 PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
 DEFAULT_CLASS: Final = "default"

@@ -30,8 +30,9 @@ from muster.queue.api.configuration.process import (
 )
 from muster.queue.api.configuration.scalars import FeatureGates
 from muster.queue.api.meta import LabelSelector
-from muster.queue.api.problems import Problems, did_you_mean, shown, structure_check
+from muster.queue.api.problems import Problems, structure_check
 from muster.queue.api.schema import ApiModel, DnsLabel, empty_map, read
+from muster.queue.api.wording import did_you_mean, shown
 
 SYSTEM_NAMESPACE: Final = "kube-system"
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"

@@ -11,9 +11,10 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
 from muster.queue.api import feature_gates
 from muster.queue.api.durations import DurationError, format_duration, parse_duration
-from muster.queue.api.problems import Problems, did_you_mean, shown
+from muster.queue.api.problems import Problems
 from muster.queue.api.quantities import NANO, QuantityError, parse_quantity
 from muster.queue.api.schema import custom_error
+from muster.queue.api.wording import did_you_mean, shown
 
 
 def _period(value: object) -> timedelta:

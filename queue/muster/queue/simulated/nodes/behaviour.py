@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from muster.queue.api.problems import shown, unknown_field
+from muster.queue.api.wording import shown, unknown_field
 from muster.queue.simulation.durations import UNITS_US, DurationError, parse_duration
 
 PREFIX: Final = "sim.muster.dev/"

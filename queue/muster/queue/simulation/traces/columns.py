@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from muster.queue.api.problems import did_you_mean, listed, shown
 from muster.queue.api.quantities import QuantityError, request_amount
+from muster.queue.api.wording import did_you_mean, listed, shown
 from muster.queue.manifests.complaints import Complaint, Origin
 from muster.queue.simulation.traces.job_trace import Trace, TraceJob, per_pod
 from muster.queue.simulation.traces.rows import CellError, Row, Table, checked

@@ -15,7 +15,7 @@ from typing import Final
 
 from muster.admission import events, objects
 from muster.admission.amounts import FlavorResource
-from muster.queue.api.problems import did_you_mean, listed
+from muster.queue.api.wording import did_you_mean, listed
 from muster.queue.simulation.traces.fleet import Kind
 from muster.queue.simulation.traces.job_trace import Trace
 from muster.queue.translate.structure import Structure

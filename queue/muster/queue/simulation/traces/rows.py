@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import orjson
 
-from muster.queue.api.problems import did_you_mean, shown
 from muster.queue.api.quantities import QuantityError, request_amount
 from muster.queue.api.timestamps import TimestampError, parse_timestamp
+from muster.queue.api.wording import did_you_mean, shown
 from muster.queue.manifests.complaints import Complaint, ManifestError, Origin
 from muster.queue.manifests.sources import Source
 from muster.queue.simulation.durations import UNITS_US, DurationError, parse_duration

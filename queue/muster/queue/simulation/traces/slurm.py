@@ -15,8 +15,8 @@ import re
 from collections import Counter
 from typing import Final
 
-from muster.queue.api.problems import shown
 from muster.queue.api.quantities import QuantityError, request_amount
+from muster.queue.api.wording import shown
 from muster.queue.simulation.experiment import notes_on
 from muster.queue.simulation.traces.columns import Columns
 from muster.queue.simulation.traces.job_trace import Trace, TraceJob, per_pod
