@@ -146,7 +146,9 @@ def test_config_maps_have_columns(kubectl: Kubectl, probe: Probe) -> None:
 
 def test_a_watch_prints_changes(kubectl: Kubectl, probe: Probe) -> None:
     pod = a_pod(probe)
-    with kubectl.started("get", "pod", name_of(pod), "-w", "--output-watch-events") as watch:
+    # Of one object by its name, kubectl would miss what comes before its watch.
+    chosen = f"--field-selector=metadata.name={name_of(pod)}"
+    with kubectl.started("get", "pods", chosen, "-w", "--output-watch-events") as watch:
         assert watch.stdout
         lines = [watch.stdout.readline() for _ in range(2)]
         probe.set_status(pod, phase="Running")
