@@ -75,11 +75,14 @@ def test_values_and_formats(api: Api) -> None:
                 assert sorted(kept) == sorted(accepted), field
 
 
-def test_rules(api: Api) -> None:
-    recorded = answers("rules")
-    with defined(api, "Rule", raw_schema(recorded)):
+@pytest.mark.parametrize(
+    "name, kind", [("rules", "Rule"), ("lists", "ListType"), ("named_formats", "NamedFormat")]
+)
+def test_rules(name: str, kind: str, api: Api) -> None:
+    recorded = answers(name)
+    with defined(api, kind, raw_schema(recorded)):
         for case in recorded["cases"]:
-            manifest = an_object("Rule", {"spec": case["spec"]}, case.get("name", "x"))
+            manifest = an_object(kind, {"spec": case["spec"]}, case.get("name", "x"))
             if "old" not in case:
                 answer = api.create(manifest, dryRun="All")
             else:

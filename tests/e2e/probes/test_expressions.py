@@ -79,6 +79,8 @@ VALUES = {
     "sorted": Asked(WORDS, "self.isSorted()", ["a", "b"], ["b", "a"]),
     "an_index": Asked(WORDS, "self.indexOf('a') == 1", ["b", "a"], ["a"]),
     "sets": Asked(SET, "self == ['a', 'b']", ["b", "a"], ["a", "c"]),
+    "a_union": Asked(SET, "self + ['b', 'a'] == ['a', 'b', 'c']", ["c", "a"], ["d", "a"]),
+    "a_plain_list_first": Asked(SET, "['a', 'b'] == self", ["a", "b"], ["b", "a"]),
     "subset": Asked(WORDS, "sets.contains(['a', 'b'], self)", ["b"], ["c"]),
     "rows": Asked(
         ROWS,
@@ -88,6 +90,11 @@ VALUES = {
     ),
     "a_key": Asked(SIZES, "'a' in self && self['a'] == 1", {"a": 1}, {"b": 1}),
     "all_keys": Asked(SIZES, "self.all(k, self[k] > 0)", {"a": 1}, {"a": 0}),
+    "two_variables": Asked(SIZES, "self.all(k, v, k != 'a' || v > 1)", {"a": 2}, {"a": 1}),
+    "one_of_pairs": Asked(SIZES, "self.exists_one(k, v, v > 1)", {"a": 2}, {"a": 2, "b": 2}),
+    "a_mapping_made": Asked(
+        SIZES, "self.transformMap(k, v, v > 1, v + 1) == {'a': 3}", {"a": 2, "b": 1}, {"b": 2}
+    ),
     "any_keys": Asked(SIZES, "size(self) == 1", {"a": 1}, {}),
     # objects
     "fields": Asked(PAIR, "self.low <= self.high", {"low": 1, "high": 2}, {"low": 2, "high": 1}),
@@ -102,6 +109,7 @@ VALUES = {
         {"a-b": 1, "x.y": 2, "if": 4},
     ),
     # types of Kubernetes
+    "a_format": Asked(WORD, "!format.dns1123Label().validate(self).hasValue()", "a-b", "A_B"),
     "a_quantity": Asked(WORD, "quantity(self).isLessThan(quantity('1Gi'))", "1023Mi", "1024Mi"),
     "is_quantity": Asked(
         WORD, "isQuantity(self) && quantity(self).asApproximateFloat() == 1500.0", "1.5k", "much"
@@ -294,6 +302,20 @@ CHANGES: dict[str, tuple[Manifest, Any, Any, Any]] = {
         ["b", "a"],
         ["b"],
     ),
+    "reordered": (ruled(SET, rule("self == oldSelf")), ["a", "b"], ["b", "a"], ["a"]),
+    "reordered_rows": (
+        ruled(ROWS, rule("self == oldSelf")),
+        [{"name": "a", "size": 1}, {"name": "b", "size": 2}],
+        [{"name": "b", "size": 2}, {"name": "a", "size": 1}],
+        [{"name": "b", "size": 1}, {"name": "a", "size": 2}],
+    ),
+    "merged_rows": (
+        ruled(ROWS, rule("oldSelf + self == self")),
+        [{"name": "a", "size": 1}],
+        [{"name": "b", "size": 2}, {"name": "a", "size": 3}],
+        [{"name": "b", "size": 2}],
+    ),
+    "first_place": (ruled(SET, rule("self[0] == oldSelf[0]")), ["a", "b"], ["a"], ["b", "a"]),
     "by_key": (
         a_list(ruled(ROW, rule("self.size == oldSelf.size")), "map", "name", maxItems=5),
         [{"name": "a", "size": 1}],

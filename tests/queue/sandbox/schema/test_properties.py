@@ -2,12 +2,13 @@
 
 import copy
 import json
+from random import Random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.queue.sandbox.schema import patterns, re2
+from muster.queue.sandbox.schema import patterns, re2, unordered
 from muster.queue.sandbox.schema.correlation import same
 from muster.queue.sandbox.schema.defaulting import fill_defaults
 from muster.queue.sandbox.schema.expressions import (
@@ -16,6 +17,7 @@ from muster.queue.sandbox.schema.expressions import (
     bound,
     compile_expression,
 )
+from muster.queue.sandbox.schema.node import Schema
 from muster.queue.sandbox.schema.projection import projection
 from muster.queue.sandbox.schema.pruning import prune
 from muster.queue.sandbox.schema.rules import broken_rules
@@ -101,6 +103,54 @@ def test_a_rule_about_a_state_never_refuses_what_is_unchanged(spec: Any) -> None
         for error in broken
         if "evaluating rule" not in error.message and "signature" not in error.message
     ]
+
+
+_ROWS = Schema(
+    {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+)
+_SET = Schema({"type": "array", "x-kubernetes-list-type": "set"})
+_SET.items = Schema({"type": "string"})
+_rows = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2)).map(
+    lambda entries: [{"k": key, "v": value} for key, value in entries.items()]
+)
+_words = st.lists(st.sampled_from("abcd"), unique=True)
+_unordered = st.one_of(
+    st.tuples(st.just(_ROWS), _rows, _rows), st.tuples(st.just(_SET), _words, _words)
+)
+
+
+@given(_unordered, st.randoms())
+def test_lists_without_order_are_equal_in_any_order(
+    lists: tuple[Schema, list[Any], list[Any]], chance: Random
+) -> None:
+    schema, one, other = lists
+    described = unordered.described(schema)
+    assert described is not None
+    shuffled = chance.sample(one, len(one))
+
+    assert unordered.equal(described, one, shuffled)
+    assert unordered.equal(described, one, other) is (
+        sorted(map(repr, one)) == sorted(map(repr, other))
+    )
+
+
+@given(_unordered)
+def test_merging_keeps_places_and_adds_what_is_new(
+    lists: tuple[Schema, list[Any], list[Any]],
+) -> None:
+    schema, one, other = lists
+    described = unordered.described(schema)
+    assert described is not None
+
+    merged = unordered.merged(described, one, other)
+
+    def key(entry: Any) -> Any:
+        return entry["k"] if isinstance(entry, dict) else entry
+
+    known = [key(entry) for entry in one]
+    new = [key(entry) for entry in other if key(entry) not in known]
+    assert [key(entry) for entry in merged] == known + new
+    assert all(entry in merged for entry in other)
 
 
 @given(documents(_names))

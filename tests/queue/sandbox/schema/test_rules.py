@@ -19,6 +19,7 @@ from muster.queue.sandbox.schema.node import MISSING
 from muster.queue.sandbox.schema.opaque import new_pool
 from muster.queue.sandbox.schema.pruning import prune
 from muster.queue.sandbox.schema.rules import broken_rules
+from muster.queue.sandbox.schema.structural import structural_errors
 from muster.queue.sandbox.schema.validation import validate
 from tests.queue.sandbox.schema.recorded import (
     Json,
@@ -30,19 +31,25 @@ from tests.queue.sandbox.schema.recorded import (
     raw_schema,
 )
 
-RECORDED = answers("rules")
-SCHEMA = compiled(raw_schema(RECORDED))
+RECORDED = {name: answers(name) for name in ("rules", "lists", "named_formats")}
+SCHEMAS = {name: compiled(raw_schema(recorded)) for name, recorded in RECORDED.items()}
+SCHEMA = SCHEMAS["rules"]
 
 
-@pytest.mark.parametrize("case", RECORDED["cases"], ids=label)
-def test_a_rule_is_broken_where_a_real_server_says_so(case: Json) -> None:
+@pytest.mark.parametrize(
+    "recorded, case",
+    [(name, case) for name, recorded in RECORDED.items() for case in recorded["cases"]],
+    ids=lambda given: given if isinstance(given, str) else label(given),
+)
+def test_a_rule_is_broken_where_a_real_server_says_so(recorded: str, case: Json) -> None:
+    schema = SCHEMAS[recorded]
     name = case.get("name", "x")
     obj = an_object(copy.deepcopy(case["spec"]), name)
     old = an_object(case["old"], name) if "old" in case else MISSING
-    prune(SCHEMA, obj)
+    prune(schema, obj)
 
-    assert not validate(SCHEMA, obj, old)
-    assert causes(broken_rules(SCHEMA, obj, old)) == case["causes"]
+    assert not validate(schema, obj, old)
+    assert causes(broken_rules(schema, obj, old)) == case["causes"]
 
 
 def test_what_was_broken_before_and_is_unchanged_is_let_pass() -> None:
@@ -142,6 +149,50 @@ def test_an_expression_without_a_value(text: str, told: str) -> None:
 def test_an_expression_that_is_none(text: str, told: str) -> None:
     with pytest.raises(ExpressionError, match=told):
         compile_expression(text, {"self": Type.DYN})
+
+
+_SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+_TIMES = {**_SET, "items": {"type": "string", "format": "date-time"}}
+_PLAIN = {"type": "array", "items": {"type": "string"}}
+_REFUSED = {
+    "times": (_TIMES, "self == self", "only of strings, integers and truth values"),
+    "numbers": ({**_SET, "items": {"type": "number"}}, "(self + []) != []", "only of strings"),
+    "objects": ({"type": "object", "properties": {"t": _TIMES}}, "self == self", "only of strings"),
+    "a_list_of_two_kinds": (
+        {"type": "object", "properties": {"s": _SET, "p": _PLAIN}},
+        "[self.s, self.p].all(each, each == ['a'])",
+        "can't tell the type of the list on the left of `==`",
+    ),
+    "a_search_in_an_unknown_list": (
+        {"type": "object", "properties": {"s": _SET, "p": {"type": "array", "items": _PLAIN}}},
+        "self.s in (true ? self.p : [])",
+        "can't tell how to compare what is on the left of `in`",
+    ),
+    "optional_values": (
+        {"type": "object", "properties": {"s": _SET}},
+        "self.?s == optional.of(['a'])",
+        "can't use `==` on what may be an optional value",
+    ),
+    "a_hidden_optional_value": (
+        {"type": "object", "properties": {"s": _SET}},
+        "self.s == dyn(self.?s)",
+        "can't use `==` on what may be an optional value",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_what_a_real_server_would_compare_otherwise_is_refused(name: str) -> None:
+    field, text, told = _REFUSED[name]
+    raw = {
+        "type": "object",
+        "properties": {"f": {**field, "x-kubernetes-validations": [{"rule": text}]}},
+    }
+
+    (error,) = structural_errors(raw, "schema")
+
+    assert error.field == "schema.properties[f].x-kubernetes-validations[0].rule"
+    assert told in error.message
 
 
 def test_an_old_value_may_be_optional() -> None:

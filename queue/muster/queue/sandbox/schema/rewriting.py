@@ -1,10 +1,11 @@
 """
-Rewrites expressions so that lists of type "set" and "map" are compared and added as they should be.
+Rewrites expressions where CEL alone has no words for what a Kubernetes API server does.
 
 For CEL a list is a list, but on a server what is on the left of `==`, `!=` and `+` decides: the
-order of such lists is no matter, and adding to one merges. Which schema values have is followed
-from `self` and `oldSelf` through the syntax tree, and where it has such lists our own functions are
-called. What can't be followed is refused, never evaluated wrongly.
+order of lists of type "set" and "map" is no matter, and adding to one merges. Which schema values
+have is followed from `self` and `oldSelf` through the syntax tree, and where it has such lists our
+own functions are called. What can't be followed is refused, never evaluated wrongly. Functions
+written in Python can't return optional values either; theirs are made of lists here.
 """
 
 from __future__ import annotations
@@ -49,12 +50,6 @@ class _Empty:
     """Of an empty list: as it has no entries it is like one of any type."""
 
 
-class _Made(Schema):
-    """Of a list or map that an expression makes."""
-
-    __slots__ = ()
-
-
 _EMPTY: Final = _Empty()
 _NOTHING: Final = _Empty()
 """Of the optional value that there isn't."""
@@ -62,18 +57,17 @@ _Shape = Schema | _Either | _Empty | None
 """What is known of a value; None where no list within is of type "set" or "map"."""
 
 
-def rewrite(tree: Tree, types: Mapping[int, bytes], variables: Mapping[str, Schema]) -> bool:
+def rewrite(tree: Tree, types: Mapping[int, bytes], variables: Mapping[str, Schema]) -> None:
     """
-    Rewrite an expression in place, and tell whether that was needed.
+    Rewrite an expression in place, where it needs to be.
 
-    `variables` are the schemas of those that have one. Raises UnclearError.
+    `types` are those of its nodes, `variables` the schemas of those that have one. Raises
+    UnclearError.
     """
-    rewriting = _Rewriting(types)
     try:
-        rewriting.shape(tree, dict(variables))
+        _Rewriting(types, variables).shape(tree, dict(variables))
     except NotComparableError as error:
         raise UnclearError(str(error)) from error
-    return rewriting.changed
 
 
 _Scope = Mapping[str, _Shape]
@@ -82,9 +76,9 @@ _Scope = Mapping[str, _Shape]
 class _Rewriting:
     """One expression being rewritten, from its leaves up."""
 
-    def __init__(self, types: Mapping[int, bytes]) -> None:
+    def __init__(self, types: Mapping[int, bytes], variables: Mapping[str, Schema]) -> None:
         self.types = types
-        self.changed = False
+        self.given = tuple(variables.values())
         self.has_optionals = any(_OPTIONAL in each for each in types.values())
 
     def shape(self, tree: Tree, scope: _Scope) -> _Shape:
@@ -186,21 +180,21 @@ class _Rewriting:
             shapes.append(self._place(moved, [shape, right], function))
             branch.CopyFrom(moved)
         tree.CopyFrom(choice)
-        self.changed = True
         return _Either(*shapes)
 
     def _place_search(self, tree: Tree, wanted: _Shape, values: _Shape) -> None:
         """Have the entries of a list in a definition decide, else what is looked for."""
         if isinstance(values, Schema) and values.type != "array":
             return  # keys of a map
-        made_here = tree.call_expr.args[1].WhichOneof("kind") in {"list_expr", "comprehension_expr"}
-        if isinstance(values, Schema) and not isinstance(values, _Made):
-            decides = _entry(values)
-        elif made_here or isinstance(values, _Made) or not _matters(wanted):
-            decides = wanted
-        else:
-            decides = _Either(wanted, _entry(values))
-        decides = _flat([decides])
+        match tree.call_expr.args[1].WhichOneof("kind"):
+            case "select_expr":
+                decides = _flat([_entry(values)])
+            case "ident_expr" if any(values is each for each in self.given):
+                decides = _flat([_entry(values)])
+            case "list_expr" | "comprehension_expr":
+                decides = _flat([wanted])
+            case _:
+                decides = _flat([wanted, _entry(values)])
         if isinstance(decides, _Either):
             raise UnclearError("the sandbox can't tell how to compare what is on the left of `in`")
         description = _description(decides)
@@ -213,7 +207,6 @@ class _Rewriting:
         new = trees.call(function, *arguments)
         new.id = tree.id
         tree.CopyFrom(new)
-        self.changed = True
 
     def _check_operands(self, tree: Tree, operator: str) -> None:
         """Refuse what may be an optional value, which can't be handed over to our functions."""
@@ -282,7 +275,7 @@ def _matters(shape: _Shape) -> bool:
 def _list_of(entry: _Shape) -> _Shape:
     if not isinstance(entry, Schema):
         return _Either(*map(_list_of, entry.shapes)) if isinstance(entry, _Either) else None
-    made = _Made({"type": "array"})
+    made = Schema({"type": "array"})
     made.items = entry
     return made
 
@@ -290,7 +283,7 @@ def _list_of(entry: _Shape) -> _Shape:
 def _map_of(value: _Shape) -> _Shape:
     if not isinstance(value, Schema):
         return _Either(*map(_map_of, value.shapes)) if isinstance(value, _Either) else None
-    made = _Made({"type": "object"})
+    made = Schema({"type": "object"})
     made.additional = value
     return made
 
