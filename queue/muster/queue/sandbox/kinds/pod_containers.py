@@ -70,7 +70,6 @@ class Surroundings(NamedTuple):
     volumes: Volumes
     claims: dict[str, bool]
     grace_s: int
-    restart_policy: str
 
 
 def containers_errors(
@@ -128,7 +127,8 @@ def _container_errors(place: str, container: Shared, pod: Surroundings) -> Itera
     yield from _ports_errors(f"{place}.ports", container.get("ports") or ())
     yield from _variables_errors(f"{place}.env", container.get("env") or ())
     yield from _variable_sources_errors(f"{place}.envFrom", container.get("envFrom") or ())
-    yield from mounts_errors(place, container, pod.volumes)
+    mounts = container.get("volumeMounts") or ()
+    yield from mounts_errors(f"{place}.volumeMounts", mounts, pod.volumes)
     if container["imagePullPolicy"] not in _PULL_POLICIES:
         policy = container["imagePullPolicy"]
         yield not_supported(f"{place}.imagePullPolicy", policy, _PULL_POLICIES)
@@ -136,7 +136,6 @@ def _container_errors(place: str, container: Shared, pod: Surroundings) -> Itera
         at = f"{place}.resources"
         yield from requirements_errors(at, resources)
         yield from claims_errors(f"{at}.claims", resources.get("claims") or [], pod.claims)
-    yield from _resize_errors(f"{place}.resizePolicy", container, pod.restart_policy)
     if (security := container.get("securityContext")) is not None:
         yield from security_errors(f"{place}.securityContext", security)
 
@@ -322,24 +321,6 @@ def _restart_errors(place: str, container: Shared) -> Iterator[FieldError]:
             yield not_supported(f"{at}.exitCodes.operator", operator, ("In", "NotIn"))
         if len(codes.get("values") or ()) > _EXIT_CODES_MAX:
             yield too_many(f"{at}.exitCodes.values", len(codes["values"]), _EXIT_CODES_MAX)
-
-
-def _resize_errors(place: str, container: Shared, restart_policy: str) -> Iterator[FieldError]:
-    seen: dict[str, None] = {}
-    for index, policy in enumerate(container.get("resizePolicy") or ()):
-        resource, restart = policy["resourceName"], policy["restartPolicy"]
-        if resource in seen:
-            yield duplicate(f"{place}[{index}]", resource)
-        seen[resource] = None
-        if not resource:
-            yield required(place)
-        elif resource not in {"cpu", "memory"}:
-            yield not_supported(place, resource, ("cpu", "memory"))
-        if restart not in {"NotRequired", "RestartContainer"}:
-            yield not_supported(place, restart, ("NotRequired", "RestartContainer"))
-        if restart_policy == "Never" and restart == "RestartContainer":
-            detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
-            yield invalid_value(place, restart, detail)
 
 
 def security_errors(place: str, context: Shared) -> Iterator[FieldError]:

@@ -103,27 +103,33 @@ def _end(ended: Shared) -> str:
 
 def _main(pod: Shared, word: str) -> tuple[str, int]:
     """Return what is shown of the containers that a pod is there for, and how many are ready."""
-    running, ready, failure = False, 0, ""
-    for container in reversed(entries(pod, "status", "containerStatuses")):
-        state = container.get("state") or {}
-        ended = state.get("terminated")
-        if reason := (state.get("waiting") or {}).get("reason"):
-            word = reason
-        elif ended is not None:
-            word = _end(ended)
-            failure = word if ended["exitCode"] else failure
-        elif container.get("ready") and "running" in state:
-            running = True
-            ready += 1
-    if word == "Completed":
-        # Some have ended well; what the others do says more.
-        if running and _has(part(pod, "status"), "Ready", status="True"):
-            word = "Running"
-        elif failure:
-            word = failure
-        elif running:
-            word = "NotReady"
-    return word, ready
+    statuses = entries(pod, "status", "containerStatuses")
+    words = [_word(each) for each in statuses]
+    ready = sum(
+        not told and bool(each.get("ready")) and "running" in (each.get("state") or {})
+        for told, each in zip(words, statuses, strict=True)
+    )
+    word = next(filter(None, words), word)
+    if word != "Completed":
+        return word, ready
+    # Some have ended well; what the others do says more.
+    if ready and _has(part(pod, "status"), "Ready", status="True"):
+        return "Running", ready
+    failures = (
+        told
+        for told, each in zip(words, statuses, strict=True)
+        if part(each, "state", "terminated").get("exitCode")
+    )
+    return next(failures, "NotReady" if ready else word), ready
+
+
+def _word(container: Shared) -> str:
+    """Return what a container waits for or how it ended, "" if neither says anything."""
+    state = container.get("state") or {}
+    waiting: str = part(state, "waiting").get("reason") or ""
+    if waiting or "terminated" not in state:
+        return waiting
+    return _end(state["terminated"])
 
 
 def _ready(pod: Shared, _now: int) -> str:

@@ -1,8 +1,9 @@
 """
 What may be in the spec of a pod, alone or in a template.
 
-Volumes of storage systems are taken as they are: nothing here mounts them. Everything else is
-refused where Kubernetes refuses it.
+What only machines would give a meaning is taken as it is: volumes of most storage systems, block
+devices, names that hosts go by, resizing in place. Everything else is refused where Kubernetes
+refuses it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from muster.queue.client.refusal import (
     invalid_value,
     not_supported,
     required,
-    too_long,
 )
 from muster.queue.sandbox.kinds.amounts import (
     amount_errors,
@@ -59,9 +59,7 @@ _PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _SYSTEMS: Final = ("linux", "windows")
 _NAMESERVERS_MAX: Final = 3
 _SEARCHES_MAX: Final = 32
-_HOSTNAME_MAX: Final = 64
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 def pod_errors(pod: Shared) -> Iterator[FieldError]:
@@ -79,9 +77,6 @@ def pod_content_errors(pod: Shared) -> Iterator[FieldError]:
     """Yield what is wrong with a pod, new or not."""
     spec = pod["spec"]
     annotations = pod["metadata"].get("annotations") or {}
-    if _MIRROR in annotations and not spec.get("nodeName"):
-        detail = "must set spec.nodeName if mirror pod annotation is set"
-        yield invalid_value(f"metadata.annotations[{_MIRROR}]", annotations[_MIRROR], detail)
     if not _is_int32(annotations.get(_DELETION_COST, "0")):
         at = f"metadata.annotations[{_DELETION_COST}]"
         yield invalid_value(at, annotations[_DELETION_COST], "must be a 32bit integer")
@@ -130,9 +125,7 @@ def pod_spec_errors(place: str, spec: Shared, *, of_pod: bool) -> Iterator[Field
     volumes: dict[str, Shared] = {}
     yield from volumes_errors(f"{place}.volumes", spec.get("volumes") or (), volumes)
     claims = {each.get("name", ""): True for each in spec.get("resourceClaims") or ()}
-    around = Surroundings(
-        volumes, claims, spec["terminationGracePeriodSeconds"], spec["restartPolicy"]
-    )
+    around = Surroundings(volumes, claims, spec["terminationGracePeriodSeconds"])
     containers = spec.get("containers") or ()
     yield from containers_errors(f"{place}.containers", containers, around)
     first = spec.get("initContainers") or ()
@@ -234,8 +227,6 @@ def address_errors(place: str, address: str) -> Iterator[FieldError]:
 
 
 def _names_errors(place: str, spec: Shared) -> Iterator[FieldError]:
-    if "hostnameOverride" in spec:
-        yield from _override_errors(f"{place}.hostnameOverride", spec)
     for rule, names in _NAMED.items():
         for name in names:
             if spec.get(name):
@@ -253,17 +244,6 @@ _NAMED: Final[Mapping[NameRule, tuple[str, ...]]] = {
     dns_subdomain: ("serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"),
     dns_label: ("hostname", "subdomain"),
 }
-
-
-def _override_errors(place: str, spec: Shared) -> Iterator[FieldError]:
-    override = spec["hostnameOverride"]
-    if spec.get("setHostnameAsFQDN"):
-        yield forbidden_field(place, "may not be specified when setHostnameAsFQDN is true")
-    if spec.get("hostNetwork"):
-        yield forbidden_field(place, "may not be specified when hostNetwork is true")
-    if len(override) > _HOSTNAME_MAX:
-        yield too_long(place, _HOSTNAME_MAX)
-    yield from rule_errors(place, override, dns_subdomain)
 
 
 def _limits_errors(place: str, spec: Shared) -> Iterator[FieldError]:

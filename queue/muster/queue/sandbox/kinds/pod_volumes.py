@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from muster.queue.client.refusal import (
     FieldError,
@@ -35,8 +35,6 @@ _HOST_TYPES: Final = (
     "Socket",
 )
 _PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
-_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-_RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")
 _OF_VOLUMES: Final = (
     "metadata.annotations",
     "metadata.labels",
@@ -53,7 +51,9 @@ _TOKEN_MIN_S: Final = 600
 _TOKEN_MAX_S: Final = 1 << 32
 
 
-def volumes_errors(place: str, volumes: Sequence[Shared], known: dict[str, Shared]) -> list[Any]:
+def volumes_errors(
+    place: str, volumes: Sequence[Shared], known: dict[str, Shared]
+) -> list[FieldError]:
     """Return what is wrong with the volumes of a pod; put those that are sound into `known`."""
     errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
@@ -98,14 +98,6 @@ def _downward_errors(place: str, source: Shared) -> Iterator[FieldError]:
 def _claim_errors(place: str, source: Shared) -> Iterator[FieldError]:
     if not source.get("claimName"):
         yield required(f"{place}.claimName")
-
-
-def _image_errors(place: str, source: Shared) -> Iterator[FieldError]:
-    policy = source.get("pullPolicy", "Always")
-    if not source.get("reference"):
-        yield required(f"{place}.reference")
-    if policy not in _PULL_POLICIES:
-        yield not_supported(f"{place}.pullPolicy", policy, _PULL_POLICIES)
 
 
 def _host_path_errors(place: str, source: Shared) -> Iterator[FieldError]:
@@ -291,7 +283,6 @@ _CHECKS: Final[Mapping[str, Callable[[str, Shared], Iterator[FieldError]]]] = {
     "downwardAPI": _downward_errors,
     "emptyDir": _empty_errors,
     "hostPath": _host_path_errors,
-    "image": _image_errors,
     "nfs": _nfs_errors,
     "persistentVolumeClaim": _claim_errors,
     "projected": _projected_errors,
@@ -302,12 +293,11 @@ _CHECKS: Final[Mapping[str, Callable[[str, Shared], Iterator[FieldError]]]] = {
 # -- mounts ------------------------------------------------------------------------------------
 
 
-def mounts_errors(place: str, container: Shared, volumes: Volumes) -> Iterator[FieldError]:
-    """Yield what is wrong with the volume mounts and devices of a container."""
-    devices = {each["name"]: each["devicePath"] for each in container.get("volumeDevices") or ()}
+def mounts_errors(place: str, mounts: Sequence[Shared], volumes: Volumes) -> Iterator[FieldError]:
+    """Yield what is wrong with the volume mounts of a container."""
     paths: dict[str, None] = {}
-    for index, mount in enumerate(container.get("volumeMounts") or ()):
-        at = f"{place}.volumeMounts[{index}]"
+    for index, mount in enumerate(mounts):
+        at = f"{place}[{index}]"
         name, path = mount["name"], mount["mountPath"]
         if not name:
             yield required(f"{at}.name")
@@ -318,61 +308,14 @@ def mounts_errors(place: str, container: Shared, volumes: Volumes) -> Iterator[F
         if path in paths:
             yield invalid_value(f"{at}.mountPath", path, "must be unique")
         paths[path] = None
-        if name in devices:
-            yield invalid_value(f"{at}.name", name, "must not already exist in volumeDevices")
-        if path in devices.values():
-            detail = "must not already exist as a path in volumeDevices"
-            yield invalid_value(f"{at}.mountPath", path, detail)
-        yield from _mount_details_errors(f"{place}.volumeMounts", at, mount, container)
-    yield from _devices_errors(f"{place}.volumeDevices", container, volumes)
-
-
-def _mount_details_errors(
-    place: str, at: str, mount: Shared, container: Shared
-) -> Iterator[FieldError]:
-    if path := mount.get("subPath"):
-        yield from _descending_path_errors(f"{place}.subPath", path)
-    if expression := mount.get("subPathExpr"):
-        if mount.get("subPath"):
-            detail = "subPathExpr and subPath are mutually exclusive"
-            yield invalid_value(f"{at}.subPathExpr", expression, detail)
-        yield from _descending_path_errors(f"{place}.subPathExpr", expression)
-    propagation = mount.get("mountPropagation", "None")
-    if propagation not in _PROPAGATIONS:
-        yield not_supported(f"{place}.mountPropagation", propagation, _PROPAGATIONS)
-    privileged = (container.get("securityContext") or {}).get("privileged")
-    if propagation == "Bidirectional" and not privileged:
-        detail = "Bidirectional mount propagation is available only to privileged containers"
-        yield forbidden_field(f"{place}.mountPropagation", detail)
-    recursive = mount.get("recursiveReadOnly", "Disabled")
-    if recursive not in _RECURSIVE:
-        yield not_supported(f"{place}.recursiveReadOnly", recursive, _RECURSIVE)
-    elif recursive != "Disabled":
-        if not mount.get("readOnly"):
-            detail = "may only be specified when readOnly is true"
-            yield forbidden_field(f"{place}.recursiveReadOnly", detail)
-        if propagation != "None":
-            detail = "may only be specified when mountPropagation is None or not specified"
-            yield forbidden_field(f"{place}.recursiveReadOnly", detail)
-
-
-def _devices_errors(place: str, container: Shared, volumes: Volumes) -> Iterator[FieldError]:
-    seen: dict[str, None] = {}
-    for index, device in enumerate(container.get("volumeDevices") or ()):
-        at = f"{place}[{index}]"
-        name, path = device["name"], device["devicePath"]
-        if not name:
-            yield required(f"{at}.name")
-        elif name not in volumes:
-            yield not_found(f"{at}.name", name)
-        elif not {"persistentVolumeClaim", "ephemeral"} & volumes[name].keys():
-            detail = (
-                "can only use volume source type of PersistentVolumeClaim or Ephemeral for block"
-                " mode"
-            )
-            yield invalid_value(f"{at}.name", name, detail)
-        if not path:
-            yield required(f"{at}.devicePath")
-        if path in seen:
-            yield invalid_value(f"{at}.devicePath", path, "must be unique")
-        seen[path] = None
+        below, expression = mount.get("subPath"), mount.get("subPathExpr")
+        if below:
+            yield from _descending_path_errors(f"{place}.subPath", below)
+        if expression:
+            if below:
+                detail = "subPathExpr and subPath are mutually exclusive"
+                yield invalid_value(f"{at}.subPathExpr", expression, detail)
+            yield from _descending_path_errors(f"{place}.subPathExpr", expression)
+        propagation = mount.get("mountPropagation", "None")
+        if propagation not in _PROPAGATIONS:
+            yield not_supported(f"{place}.mountPropagation", propagation, _PROPAGATIONS)
