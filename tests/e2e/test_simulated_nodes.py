@@ -14,7 +14,7 @@ from muster.queue.client.kinds import JOB, NODE, POD, Kind
 from muster.queue.client.kubeconfig import read_kubeconfig
 from muster.queue.client.protocol import Client, Selection
 from muster.queue.clock import WallClock
-from muster.queue.simulated.cluster_file import plain_cluster
+from muster.queue.simulated.node_specs import plain_cluster
 from muster.queue.simulated.nodes.cluster import simulated_nodes
 from muster.queue.simulated.nodes.operations import drain, heal
 

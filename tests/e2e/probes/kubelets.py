@@ -16,7 +16,7 @@ from typing import Final
 from muster.queue.client.http_client import HttpClient
 from muster.queue.client.kubeconfig import read_kubeconfig
 from muster.queue.clock import WallClock
-from muster.queue.simulated.cluster_file import NodeSpec
+from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.cluster import simulated_nodes
 from tests.e2e.probes.nodes import CAPACITY
 

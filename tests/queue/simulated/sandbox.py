@@ -16,8 +16,8 @@ from muster.queue.clock import Clock, LoopClock, VirtualLoop
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.local import LocalClient
-from muster.queue.simulated.cluster_file import NodeSpec
 from muster.queue.simulated.events import CORE_EVENT
+from muster.queue.simulated.node_specs import NodeSpec
 
 Manifest = dict[str, Any]
 T = TypeVar("T")

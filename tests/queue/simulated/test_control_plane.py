@@ -6,11 +6,11 @@ from typing import Any
 
 from muster.queue.client.kinds import CONFIG_MAP, CRD, JOB, NAMESPACE, POD, Kind
 from muster.queue.client.protocol import Selection
-from muster.queue.simulated.cluster_file import plain_cluster
 from muster.queue.simulated.events import CORE_EVENT
 from muster.queue.simulated.jobs.conditions import finish_condition
 from muster.queue.simulated.jobs.pods import TRACKING_FINALIZER
 from muster.queue.simulated.namespaces import SERVICE_ACCOUNT
+from muster.queue.simulated.node_specs import plain_cluster
 from tests.queue.simulated.sandbox import Manifest, Sandbox, run
 
 FOREVER = {"sim.muster.dev/duration": "1000h"}

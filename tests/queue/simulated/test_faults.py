@@ -11,9 +11,9 @@ import pytest
 
 from muster.queue.client.kinds import JOB, POD
 from muster.queue.client.protocol import Selection
-from muster.queue.simulated.cluster_file import plain_cluster
 from muster.queue.simulated.jobs.controller import JobController
 from muster.queue.simulated.jobs.pods import TRACKING_FINALIZER
+from muster.queue.simulated.node_specs import plain_cluster
 from muster.queue.simulated.scheduler.controller import SchedulerController
 from tests.queue.simulated.faults import FaultyClient
 from tests.queue.simulated.sandbox import NAMESPACE_NAME, Manifest, Sandbox, run

@@ -96,9 +96,11 @@ def _serve(session: Session, options: dict[str, Any]) -> None:
     from muster.queue.controlplane.errors import ControlPlaneError  # noqa: PLC0415
     from muster.queue.sandbox.command import Order, run  # noqa: PLC0415
     from muster.queue.sandbox.store.sqlite import StoreFileError  # noqa: PLC0415
-    from muster.queue.simulated.cluster_file import plain_cluster, read_cluster  # noqa: PLC0415
+    from muster.queue.simulated.node_specs import plain_cluster  # noqa: PLC0415
 
     if options["file"]:
+        from muster.queue.simulated.cluster_file import read_cluster  # noqa: PLC0415
+
         specs = read_cluster(str(options["file"]))
     else:
         nodes, gpus = options["nodes"], options["gpus_per_node"]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -114,20 +113,6 @@ class Access:
     """The name that the server's certificate must have, if not the one in its URL."""
     proxy: str = ""
     """URL of the proxy to go through; "" for none."""
-
-
-def kubeconfig(server: str, token: str, authority: Mapping[str, str]) -> str:
-    """Return the text of a kubeconfig with one context; `authority` is how the server is known."""
-    name = "muster"
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": {"server": server, **authority}}],
-        "users": [{"name": name, "user": {"token": token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
-    return json.dumps(content, indent=2)
 
 
 def read_kubeconfig(path: str, context: str = "") -> Access:

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from muster.queue.client.kubeconfig import kubeconfig
+from muster.queue.client.kubeconfig_text import kubeconfig
 
 HOST: Final = "127.0.0.1"
 

@@ -18,9 +18,9 @@ from muster.queue.client.protocol import Client
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.local import LocalClient
-from muster.queue.simulated.cluster_file import NodeSpec
 from muster.queue.simulated.control_plane import CONTROLLER_MANAGER, simulated_control_plane
 from muster.queue.simulated.events import Recorder
+from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.cluster import POD_DURATION_US, simulated_nodes
 from muster.queue.simulated.nodes.node_lifecycle import NodeLifecycle
 from muster.queue.simulated.nodes.pod_collection import PodCollection

@@ -14,15 +14,11 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from muster.queue.client.http_client import HttpClient
-from muster.queue.client.kubeconfig import read_kubeconfig
 from muster.queue.clock import WallClock
-from muster.queue.controlplane.build import build
-from muster.queue.controlplane.launch import start
 from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.serving import serve
 from muster.queue.sandbox.session import Record, Session, write_private
-from muster.queue.simulated.cluster_file import NodeSpec
+from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.cluster import simulated_nodes
 
 Tell = Callable[[str], None]
@@ -100,6 +96,12 @@ async def _sandbox(order: Order) -> AsyncIterator[_Running]:
 
 @asynccontextmanager
 async def _real(order: Order, tell: Tell) -> AsyncIterator[_Running]:
+    # The sandbox, which is to start at once, needs none of these.
+    from muster.queue.client.http_client import HttpClient  # noqa: PLC0415
+    from muster.queue.client.kubeconfig import read_kubeconfig  # noqa: PLC0415
+    from muster.queue.controlplane.build import build  # noqa: PLC0415
+    from muster.queue.controlplane.launch import start  # noqa: PLC0415
+
     programs = await asyncio.to_thread(build, tell)
     with TemporaryDirectory(prefix="muster-") as directory:
         running = await asyncio.to_thread(

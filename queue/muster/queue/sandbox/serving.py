@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from muster.queue.client.kubeconfig import kubeconfig
+from muster.queue.client.kubeconfig_text import kubeconfig
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.http.handler import Handler

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from ipaddress import IPv4Address
 from math import prod
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -30,27 +28,21 @@ from muster.queue.api.schema import (
     Quantities,
     custom_error,
     empty_map,
-    read,
 )
 from muster.queue.api.wording import shown
 from muster.queue.manifests.single import read_single
+from muster.queue.simulated.node_specs import (
+    DEFAULT_CAPACITY,
+    HOSTNAME,
+    NODES_MAX,
+    NodeSpec,
+    address,
+    indexes,
+)
 
 API_VERSION: Final = "sim.muster.dev/v1alpha1"
-NODES_MAX: Final = 5_000
-GPU: Final = "nvidia.com/gpu"
-HOSTNAME: Final = "kubernetes.io/hostname"
-
-DEFAULT_CAPACITY: Final = {
-    "cpu": "128",
-    "memory": "1Ti",
-    "ephemeral-storage": "4Ti",
-    "pods": "110",
-}
-"""What a node has of the resources that its group says nothing about."""
-
 _INDEX: Final = "{index}"
 _NAME_MAX: Final = 63
-_FIRST_ADDRESS: Final = IPv4Address("10.0.0.1")
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9]+")
 
 T = TypeVar("T")
@@ -151,32 +143,9 @@ class ClusterFile(ApiModel):
                 return
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSpec:
-    """One node to be simulated."""
-
-    name: str
-    address: str
-    """Its IP address, which nothing listens on."""
-    labels: Mapping[str, str]
-    capacity: Mapping[str, str]
-    taints: tuple[Mapping[str, Any], ...] = ()
-
-
 def read_cluster(path: str) -> tuple[NodeSpec, ...]:
     """Return the nodes that the file at `path` describes. Raises ManifestError."""
     return expand(read_single(path, ClusterFile, f"a Cluster of {API_VERSION}"))
-
-
-def plain_cluster(nodes: int, gpus_per_node: int = 0) -> tuple[NodeSpec, ...]:
-    """Return that many equal nodes, 0 to NODES_MAX, called node-0, node-1 and so on."""
-    if not nodes:
-        return ()
-    capacity = {GPU: str(gpus_per_node)} if gpus_per_node else {}
-    group = {"name": "node", "count": nodes, "capacity": capacity}
-    return expand(
-        read(ClusterFile, {"apiVersion": API_VERSION, "kind": "Cluster", "nodeGroups": [group]})
-    )
 
 
 def expand(cluster: ClusterFile) -> tuple[NodeSpec, ...]:
@@ -185,26 +154,24 @@ def expand(cluster: ClusterFile) -> tuple[NodeSpec, ...]:
 
 
 def _expanded(cluster: ClusterFile) -> Iterator[NodeSpec]:
-    address = _FIRST_ADDRESS
+    place = 0
     for group in cluster.node_groups:
         taints = tuple(each.model_dump(by_alias=True, exclude_unset=True) for each in group.taints)
         for index, name in enumerate(_names(group)):
             yield NodeSpec(
                 name=name,
-                address=str(address),
+                address=address(place),
                 labels={**group.labels, **_domains(group, index)},
                 capacity={**DEFAULT_CAPACITY, **group.capacity},
                 taints=taints,
             )
-            address += 1
+            place += 1
 
 
 def _names(group: NodeGroup) -> Iterator[str]:
-    """Yield names with indexes of equal length, so that they sort as they are counted."""
+    """Yield the names of the nodes of a group."""
     pattern = group.name_pattern or f"{group.name}-{_INDEX}"
-    width = len(str(group.count - 1))
-    for index in range(group.count):
-        yield pattern.replace(_INDEX, f"{index:0{width}}")
+    return (pattern.replace(_INDEX, index) for index in indexes(group.count))
 
 
 def _domains(group: NodeGroup, index: int) -> dict[str, str]:

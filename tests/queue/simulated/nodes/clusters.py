@@ -15,7 +15,7 @@ from muster.queue.clock import Clock, LoopClock, VirtualLoop
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.local import LocalClient
-from muster.queue.simulated.cluster_file import NodeSpec
+from muster.queue.simulated.node_specs import NodeSpec
 
 Json = dict[str, Any]
 

@@ -7,13 +7,8 @@ from pathlib import Path
 import pytest
 
 from muster.queue.manifests.complaints import ManifestError
-from muster.queue.simulated.cluster_file import (
-    DEFAULT_CAPACITY,
-    NODES_MAX,
-    NodeSpec,
-    plain_cluster,
-    read_cluster,
-)
+from muster.queue.simulated.cluster_file import read_cluster
+from muster.queue.simulated.node_specs import DEFAULT_CAPACITY, NODES_MAX, NodeSpec, plain_cluster
 
 BLOCK = "cloud.provider.com/topology-block"
 RACK = "cloud.provider.com/topology-rack"

@@ -9,7 +9,7 @@ import pytest
 from muster.queue.client.kinds import CORE_EVENT, LEASE, NODE, POD
 from muster.queue.client.protocol import Selection
 from muster.queue.client.refusal import Refusal
-from muster.queue.simulated.cluster_file import plain_cluster
+from muster.queue.simulated.node_specs import plain_cluster
 from muster.queue.simulated.nodes.cluster import simulated_nodes
 from muster.queue.simulated.nodes.marks import FAILED
 from muster.queue.simulated.nodes.node_objects import LEASE_NAMESPACE

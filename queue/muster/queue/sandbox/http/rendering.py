@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
-import yaml
 
 from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.api.reading import Listing
@@ -112,6 +111,8 @@ def encoded(document: Any, form: Form) -> bytes:
 
 
 def _as_yaml(document: Any) -> bytes:
+    import yaml  # noqa: PLC0415 - few ask for it, and it takes a moment
+
     return yaml.safe_dump(document, sort_keys=True, allow_unicode=True).encode()
 
 

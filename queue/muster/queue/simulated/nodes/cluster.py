@@ -17,8 +17,8 @@ from muster.queue.client.informer import Informer
 from muster.queue.client.kinds import NODE, POD
 from muster.queue.client.protocol import Client
 from muster.queue.clock import Clock
-from muster.queue.simulated.cluster_file import NodeSpec
 from muster.queue.simulated.events import Recorder
+from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.kubelet import Kubelets
 from muster.queue.simulated.nodes.pod_run import RunSettings
 from muster.queue.simulated.nodes.registration import Registration

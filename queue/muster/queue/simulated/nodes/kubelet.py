@@ -17,8 +17,8 @@ from muster.queue.client.protocol import Client, Manifest
 from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
-from muster.queue.simulated.cluster_file import NodeSpec
 from muster.queue.simulated.events import Recorder, Subject
+from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.addresses import Addresses
 from muster.queue.simulated.nodes.behaviour import FOREVER_US
 from muster.queue.simulated.nodes.marks import is_failed

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from muster.queue.api.timestamps import format_micro_time, format_second
 from muster.queue.client.protocol import Manifest
-from muster.queue.simulated.cluster_file import HOSTNAME, NodeSpec
+from muster.queue.simulated.node_specs import HOSTNAME, NodeSpec
 from muster.queue.simulated.nodes.marks import SIMULATED
 
 LEASE_NAMESPACE: Final = "kube-node-lease"

@@ -17,7 +17,7 @@ from muster.queue.client.protocol import Client, Manifest
 from muster.queue.client.refusal import Refusal
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
-from muster.queue.simulated.cluster_file import NodeSpec
+from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.marks import is_failed, is_simulated
 from muster.queue.simulated.nodes.node_objects import (
     LEASE_NAMESPACE,
