@@ -86,7 +86,7 @@ class Served:
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": f"{kind}WebhookConfiguration",
             "metadata": {"name": kind.lower()},
-            "webhooks": [a_hook(name, rules=[rule], **changes)],
+            "webhooks": [a_hook(name, **{"rules": [rule], **changes})],
         }
         await self.client.create(WEBHOOKS[kind], configuration)
 

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from muster.queue.client.refusal import Refusal
 from muster.queue.sandbox.kinds.custom import (
     custom_resources,
     priority,
     served_versions,
     storage_version,
-    terminating,
 )
 from muster.queue.sandbox.kinds.published import published_schema
 from muster.queue.sandbox.kinds.resources import Object, Resource, Scale
@@ -205,20 +203,6 @@ def test_a_status_can_be_taken_away() -> None:
     widgets(STATUS).strategy.prepare_update(new, a_widget({"status.phase": "X"}), "status", NOON)
 
     assert "status" not in new
-
-
-def test_there_are_no_new_objects_of_a_kind_that_goes() -> None:
-    resource = terminating(widgets(STATUS))
-
-    assert resource.terminating
-    with pytest.raises(Refusal) as refused:
-        resource.strategy.prepare_create(a_widget(), NOON)
-
-    assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
-    assert refused.value.message == (
-        'widgets.example.com "x" is forbidden: '
-        "create not allowed while custom resource definition is terminating"
-    )
 
 
 def test_defaults_are_filled() -> None:

@@ -48,6 +48,10 @@ class Converter:
         """
         if not objects:
             return []
+        for obj in objects:
+            if obj["apiVersion"] not in self._resources:
+                why = f"request to convert CR from an invalid group/version: {obj['apiVersion']}"
+                raise _failure(why)
         if self._webhook:
             converted = await self._ask(objects, api_version)
         else:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from muster.queue.api.timestamps import format_second
@@ -30,7 +31,6 @@ from muster.queue.sandbox.kinds.custom import (
     custom_resources,
     served_versions,
     storage_version,
-    terminating,
 )
 from muster.queue.sandbox.kinds.definitions import FINALIZER, TERMINATING
 from muster.queue.sandbox.kinds.resources import Object, Resource, Shared
@@ -141,7 +141,7 @@ class Definitions:
         if before and before.made_of == made_of:
             return
         if before and before.made_of[:2] == made_of[:2]:
-            every = tuple(terminating(each) for each in before.resources)
+            every = tuple(replace(each, terminating=True) for each in before.resources)
         else:
             every = custom_resources(definition)
         served = [each for each in every if each.kind.version in served_versions(definition)]
@@ -163,7 +163,9 @@ class Definitions:
         schemas = {each.kind.api_version: each.schema for each in resources}
         for stored in [*self._store.select(key)]:
             obj = stored.private()
-            schema = schemas[obj["apiVersion"]]
+            schema = schemas.get(obj["apiVersion"])
+            if schema is None:  # the version has gone, and the object was never written again
+                continue
             prune(schema, obj)
             fill_defaults(schema, obj)
             if obj != stored.value:

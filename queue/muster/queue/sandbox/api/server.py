@@ -84,7 +84,9 @@ class ApiServer:
             new_uid=self.new_uid,
         )
         self.reader = Reader(self.store, self.versions)
-        self.writer = Writer(self.store, self.versions, self.webhooks, clock, chance)
+        self.writer = Writer(
+            self.store, self.catalogue, self.versions, self.webhooks, clock, chance
+        )
         self.deleter = Deleter(self.store, self.reader, self.versions, self.webhooks, clock)
         self.watches = Watches(self.store, self.versions)
         hands = Hands(self._update_definition, self._delete_all_of, self.watches.end_of)

@@ -34,6 +34,7 @@ from muster.queue.client.refusal import (
 )
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api.attributes import Attributes, Operation
+from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.api.form import MODIFIED, Place, check_place, check_state, formed
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.transient import undecodable
@@ -117,9 +118,16 @@ class Writer:
     """Creates and updates objects."""
 
     def __init__(
-        self, store: Store, versions: Versions, webhooks: Webhooks, clock: Clock, chance: Random
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        versions: Versions,
+        webhooks: Webhooks,
+        clock: Clock,
+        chance: Random,
     ) -> None:
         self._store = store
+        self._catalogue = catalogue
         self._versions = versions
         self._webhooks = webhooks
         self._clock = clock
@@ -163,13 +171,12 @@ class Writer:
                     raise not_found(place.subject)
                 try:
                     return await self._create_by(place, edit, options)
-                except Refusal:
-                    if self._store.get(place.key) is None:
+                except Refusal as refusal:
+                    if refusal.reason != "AlreadyExists":
                         raise
                     continue  # somebody else was first
             old = await self._versions.read(place.resource, seen)
             new = edit.make(old.private())
-            means = (new.get("metadata") or {}).get("resourceVersion") or "0"
             course = _Course(place, options, self.now())
             try:
                 if edit.trusted:
@@ -177,8 +184,7 @@ class Writer:
                 with course.warning_of():
                     return await self._update(course, new, old, seen, edit)
             except Outdated:
-                if means not in {"0", str(seen.revision)}:
-                    break
+                continue  # an edit of one state alone is refused then
         raise conflict(place.subject, MODIFIED)
 
     # -- new objects ---------------------------------------------------------------------------
@@ -204,7 +210,7 @@ class Writer:
     async def _create(self, course: _Course, obj: Object, *, owned: bool) -> Written:
         place, resource = course.place, course.resource
         metadata: dict[str, Any] = obj.setdefault("metadata", {})
-        self._check_namespace(place, metadata.get("name", ""))
+        self._check_open(place, metadata.get("name", ""))
         if metadata.pop("resourceVersion", ""):
             raise Refusal(500, "", "resourceVersion should not be set on objects to be created")
         for name in _SET_BY_SERVER:
@@ -230,15 +236,15 @@ class Writer:
             raise invalid(resource.kind_subject(obj["metadata"].get("name", "")), errors)
         course.warnings += resource.strategy.warnings(obj, None)
         await self._validate(course, attributes, obj)
-        self._check_namespace(place, obj["metadata"]["name"])  # admission takes its time
-        may_rename = not (place.name or is_named)
-        while True:
-            key = self._free_key(course, obj, may_rename=may_rename)
-            try:
-                stored = await self._put(course, key, obj, None)
-            except Outdated:  # converting it took its time, too
-                continue
-            return Written(stored, created=True, warnings=tuple(course.warnings))
+        value = obj if course.options.dry_run else await self._versions.write(resource, obj)
+        # Admission and conversion took their time. From here on nobody else gets a turn.
+        self._check_open(place, obj["metadata"]["name"])
+        key = self._free_key(course, obj, may_rename=not (place.name or is_named))
+        value["metadata"]["name"] = key.name
+        stored = _unstored(obj, 0)
+        if not course.options.dry_run:
+            stored = await self._versions.read(resource, self._store.put(key, value, None))
+        return Written(stored, created=True, warnings=tuple(course.warnings))
 
     def _complete(self, resource: Resource, obj: Object, now: str) -> None:
         """Set what only the server can say of a new object."""
@@ -317,13 +323,16 @@ class Writer:
         keep_times(old.value, new)
         if new == old.value:
             return Written(old, warnings=warnings)
-        if not may_go(place.resource, new):
-            stored = await self._put(course, place.key, new, seen)
-            return Written(stored, warnings=warnings)
+        is_gone = may_go(place.resource, new)
         last = _unstored(new, old.revision)
-        if not course.options.dry_run:
-            self._store.delete(place.key, seen, await self._versions.write(place.resource, new))
-        return Written(last, gone=True, warnings=warnings)
+        if course.options.dry_run:
+            return Written(last, gone=is_gone, warnings=warnings)
+        value = await self._versions.write(place.resource, new)
+        if is_gone:
+            self._store.delete(place.key, seen, value)
+            return Written(last, gone=True, warnings=warnings)
+        stored = self._store.put(place.key, value, seen)
+        return Written(await self._versions.read(place.resource, stored), warnings=warnings)
 
     # -- steps ---------------------------------------------------------------------------------
 
@@ -352,8 +361,11 @@ class Writer:
             reset=resource.strategy.reset_fields(subresource),
         )
 
-    def _check_namespace(self, place: Place, new_name: str) -> None:
-        """See that a namespace is there to take new objects."""
+    def _check_open(self, place: Place, new_name: str) -> None:
+        """See that kind and namespace are there to take new objects."""
+        if self._catalogue.of(place.resource.kind).terminating:
+            why = "create not allowed while custom resource definition is terminating"
+            raise forbidden(place.resource.subject(new_name), why)
         if not place.resource.kind.namespaced:
             return
         name = place.namespace
@@ -396,14 +408,6 @@ class Writer:
     async def _validate(self, course: _Course, attributes: Attributes, obj: Object) -> None:
         if self._webhooks.active:
             course.warnings += await self._webhooks.validate(replace(attributes, object=obj))
-
-    async def _put(self, course: _Course, key: Key, obj: Object, seen: Stored | None) -> Stored:
-        """Store an object unless this is a dry run; returns it in the version of the request."""
-        if course.options.dry_run:
-            return _unstored(obj, seen.revision if seen else 0)
-        value = await self._versions.write(course.resource, obj)
-        stored = self._store.put(key, value, seen)
-        return await self._versions.read(course.resource, stored)
 
     def _look_up(self, resource: str, namespace: str, name: str) -> Shared | None:
         found = self._store.get(Key(resource, namespace, name))

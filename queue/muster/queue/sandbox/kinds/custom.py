@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from muster.queue.client.kinds import Kind
-from muster.queue.client.refusal import FieldError, Subject, forbidden, invalid_value
+from muster.queue.client.refusal import FieldError, invalid_value
 from muster.queue.sandbox.kinds.columns import printer_columns, selectable_fields, value_at
 from muster.queue.sandbox.kinds.conditions import is_true
 from muster.queue.sandbox.kinds.definitions import TERMINATING
@@ -71,13 +70,6 @@ def custom_resources(definition: Shared) -> tuple[Resource, ...]:
     )
 
 
-def terminating(resource: Resource) -> Resource:
-    """Return a custom resource whose definition goes."""
-    strategy = resource.strategy
-    assert isinstance(strategy, CustomStrategy), "it is custom"
-    return replace(resource, strategy=strategy.without_new(), terminating=True)
-
-
 def served_versions(definition: Shared) -> list[str]:
     """Return the names of the versions that a definition wants to be served."""
     return [each["name"] for each in definition["spec"]["versions"] if each.get("served")]
@@ -100,7 +92,7 @@ def _resource(definition: Shared, version: Shared, names: Shared) -> Resource:
     scale = _scale(subresources.get("scale"))
     status = subresources.get("status") is not None
     ends = is_true(definition, TERMINATING)
-    strategy = CustomStrategy(kind, schema, status=status, scale=scale, terminating=ends)
+    strategy = CustomStrategy(schema, status=status, scale=scale)
     return Resource(
         kind=kind,
         singular=names.get("singular") or names["kind"].lower(),
@@ -177,38 +169,17 @@ class CustomStrategy(Strategy):
 
     allows_unconditional_update = False
 
-    def __init__(
-        self,
-        kind: Kind,
-        schema: Schema,
-        *,
-        status: bool,
-        scale: Scale | None,
-        terminating: bool = False,
-    ) -> None:
-        """With `terminating` the definition goes, and there are to be no new objects."""
-        self._kind = kind
+    def __init__(self, schema: Schema, *, status: bool, scale: Scale | None) -> None:
         self._schema = schema
         self._status_schema = schema.properties.get("status") if status else None
         self._has_status = status
         self._scale = scale
-        self._terminating = terminating
         self._has_rules = _has_rules(schema.raw)
-
-    def without_new(self) -> CustomStrategy:
-        """Return the same for a definition that goes."""
-        return CustomStrategy(
-            self._kind, self._schema, status=self._has_status, scale=self._scale, terminating=True
-        )
 
     def default(self, obj: Object) -> None:
         fill_defaults(self._schema, obj)
 
     def prepare_create(self, obj: Object, now: str) -> None:
-        if self._terminating:
-            subject = Subject(self._kind.group, self._kind.plural, obj["metadata"].get("name", ""))
-            why = "create not allowed while custom resource definition is terminating"
-            raise forbidden(subject, why)
         if self._has_status:
             obj.pop("status", None)
 
