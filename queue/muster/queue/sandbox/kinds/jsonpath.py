@@ -18,6 +18,8 @@ from typing import Any, Final
 
 import orjson
 
+from muster.queue.sandbox.schema.go import escaped
+
 _Step = Callable[[list[Any]], list[Any]]
 
 _TOKEN: Final = re.compile(
@@ -246,7 +248,6 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
 # Powers of ten that are written without an exponent.
 _POINT_MIN: Final = -4
 _POINT_END: Final = 6
-_HTML: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def as_text(value: Any) -> str:
@@ -261,7 +262,7 @@ def as_text(value: Any) -> str:
         case float():
             return _float_text(value)
         case dict() | list():
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
+            return escaped(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
         case _:
             return str(value)
 

@@ -33,13 +33,13 @@ from muster.queue.sandbox.ownership.fieldset import (
     Fields,
     difference,
     difference_below,
-    escaped,
     intersection,
     paths,
     shown_step,
 )
 from muster.queue.sandbox.ownership.pruning import prune
 from muster.queue.sandbox.ownership.typed import MalformedListError, compare, field_set, merge
+from muster.queue.sandbox.schema.go import escaped
 from muster.queue.sandbox.schema.node import Schema
 
 _BEFORE: Final = "before-first-apply"

@@ -8,13 +8,13 @@ in the words of a real API server, which shows values as Go does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from muster.queue.sandbox.ownership.fieldset import shown_step
 from muster.queue.sandbox.ownership.typed import MalformedListError, step_to
-from muster.queue.sandbox.patches.go import shown
+from muster.queue.sandbox.schema.go import go_type, shown
 from muster.queue.sandbox.schema.node import Schema
 
 
@@ -102,14 +102,6 @@ def _within(step: str, found: Iterable[str]) -> Iterator[str]:
     return (f"{step}{each}" for each in found)
 
 
-_GO_TYPES: Final = {
-    dict: "map[string]interface {}",
-    list: "[]interface {}",
-    str: "string",
-    bool: "bool",
-}
-
-
 def _wrong_kind(schema: Schema, value: Any) -> str:
     """Return what is wrong with a value, neither null nor of its kind of container."""
     kind = schema.type
@@ -120,8 +112,8 @@ def _wrong_kind(schema: Schema, value: Any) -> str:
             return f"expected map, got &{{{shown(value)}}}"
         case "array":
             return f"expected list, got &{{{shown(value)}}}"
-        case "integer" | "number" if type(value) in _GO_TYPES:
-            return f"expected numeric (int or float), got {_GO_TYPES[type(value)]}"
+        case "integer" | "number" if type(value) not in (int, float):
+            return f"expected numeric (int or float), got {go_type(value)}"
         case "boolean" if not isinstance(value, bool):
             return f"expected boolean, got &{{{shown(value)}}}"
         case "string" if not isinstance(value, str):
@@ -137,9 +129,9 @@ def _literal(value: Any) -> str:
     match value:
         case dict():
             inner = ", ".join(f'"{name}":{_literal(value[name])}' for name in sorted(value))
-            return f"{_GO_TYPES[dict]}{{{inner}}}"
+            return f"{go_type(value)}{{{inner}}}"
         case list():
-            return f"{_GO_TYPES[list]}{{{', '.join(map(_literal, value))}}}"
+            return f"{go_type(value)}{{{', '.join(map(_literal, value))}}}"
         case None:
             return "interface {}(nil)"
         case _:

@@ -18,6 +18,8 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from muster.queue.sandbox.schema.go import escaped
+
 Fields: TypeAlias = "dict[str, Fields]"
 
 SELF: Final = "."
@@ -47,16 +49,7 @@ def valued_step(value: Any) -> str:
 
 
 def _dumped(value: Any) -> str:
-    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    return escaped(text)
-
-
-def escaped(text: str) -> str:
-    """Escape in a JSON document what the Go library does."""
-    for character in "&<>\u2028\u2029":
-        if character in text:
-            text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return escaped(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
 @lru_cache(_KNOWN_MAX)

@@ -13,7 +13,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from muster.queue.client.refusal import Refusal, bad_request
+from muster.queue.sandbox.patches.merge_patch import rejected
+from muster.queue.sandbox.schema.correlation import same
 from muster.queue.sandbox.schema.defaulting import copied
+from muster.queue.sandbox.schema.go import json_type
 
 Json = Any
 """A part of an object: it belongs to the request."""
@@ -37,7 +40,7 @@ def json_patch(obj: dict[str, Any], operations: object) -> dict[str, Any]:
     for operation in _checked(operations):
         document = _operated(document, operation)
     if not isinstance(document, dict):
-        raise _does_not_apply()
+        raise rejected()
     return document
 
 
@@ -73,21 +76,15 @@ def _checked(operations: object) -> list[dict[str, Any]]:
 
 
 def _undecodable(value: object, target: str) -> Refusal:
-    kinds = {dict: "object", list: "array", str: "string", bool: "bool"}
-    kind = kinds.get(type(value), "number")
-    return bad_request(f"error decoding patch: json: cannot unmarshal {kind} into Go {target}")
-
-
-def _does_not_apply() -> Refusal:
-    message = "the server rejected our request due to an error in our request"
-    return Refusal(422, "Invalid", message)
+    told = f"json: cannot unmarshal {json_type(value)} into Go {target}"
+    return bad_request(f"error decoding patch: {told}")
 
 
 def _operated(document: Json, operation: dict[str, Any]) -> Json:
     path = operation.get("path")
     apply = _OPERATIONS.get(operation.get("op", ""))
     if apply is None or path is None:
-        raise _does_not_apply()
+        raise rejected()
     return apply(document, path, operation)
 
 
@@ -100,7 +97,7 @@ def _remove(document: Json, path: str, _: dict[str, Any]) -> Json:
     parent, key = _parent(document, path)
     if isinstance(parent, dict):
         if key not in parent:
-            raise _does_not_apply()
+            raise rejected()
         del parent[key]
     else:
         del parent[_index(parent, key)]
@@ -131,8 +128,8 @@ def _copy(document: Json, path: str, operation: dict[str, Any]) -> Json:
 
 def _test(document: Json, path: str, operation: dict[str, Any]) -> Json:
     found = _value(document, path) if path else document
-    if not _same(found, operation.get("value")):
-        raise _does_not_apply()
+    if not same(found, operation.get("value")):  # as documents: 1 is not 1.0, and not true
+        raise rejected()
     return document
 
 
@@ -153,13 +150,13 @@ def _parent(document: Json, path: str) -> tuple[Any, str]:
     """Return the object or list that a pointer's last token is in, and that token."""
     _, *tokens = path.split("/")
     if not tokens:
-        raise _does_not_apply()
+        raise rejected()
     *parents, last = [token.replace("~1", "/").replace("~0", "~") for token in tokens]
     here = document
     for token in parents:
         here = _child(here, token)
     if not isinstance(here, dict | list):
-        raise _does_not_apply()
+        raise rejected()
     return here, last
 
 
@@ -169,7 +166,7 @@ def _child(parent: Json, key: str) -> Json:
         return parent.get(key)
     if isinstance(parent, list):
         return parent[_index(parent, key)]
-    raise _does_not_apply()
+    raise rejected()
 
 
 def _value(document: Json, path: str) -> Json:
@@ -191,19 +188,5 @@ def _index(items: list[Any], key: str, room: int = 0) -> int:
     size = len(items) + room
     index = int(key) if _INDEX.fullmatch(key) else size
     if not -size <= index < size:
-        raise _does_not_apply()
+        raise rejected()
     return index % size
-
-
-# -- values -------------------------------------------------------------------------------------
-
-
-def _same(one: Json, other: Json) -> bool:
-    """Compare as documents: 1 is not 1.0, and not true."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)

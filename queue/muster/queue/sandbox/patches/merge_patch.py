@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from muster.queue.client.refusal import bad_request
+from muster.queue.client.refusal import Refusal, bad_request
 from muster.queue.sandbox.schema.defaulting import copied
+from muster.queue.sandbox.schema.go import json_type
 
 
 def merge_patch(obj: dict[str, Any], patch: object) -> dict[str, Any]:
@@ -17,19 +18,21 @@ def merge_patch(obj: dict[str, Any], patch: object) -> dict[str, Any]:
     if patch is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        raise not_an_object(patch)
+        raise bad_request(f"error decoding patch: {not_an_object(patch)}")
     _merge(obj, patch)
     return obj
 
 
-def not_an_object(patch: object) -> Exception:
-    """Refuse a patch that must be an object and isn't."""
-    kinds = {list: "array", str: "string", bool: "bool"}
-    kind = kinds.get(type(patch), "number")
-    return bad_request(
-        f"error decoding patch: json: cannot unmarshal {kind} into Go value of type "
-        "map[string]interface {}"
-    )
+def not_an_object(patch: object) -> str:
+    """Return what is said of a patch that must be an object and isn't."""
+    kind = json_type(patch)
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+
+
+def rejected() -> Refusal:
+    """Refuse a patch that does not apply; more is not said of it."""
+    message = "the server rejected our request due to an error in our request"
+    return Refusal(422, "Invalid", message)
 
 
 def _merge(obj: dict[str, Any], patch: dict[str, Any]) -> None:

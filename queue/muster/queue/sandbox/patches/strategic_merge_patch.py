@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from muster.queue.client.refusal import Refusal, bad_request
-from muster.queue.sandbox.patches.go import shown
-from muster.queue.sandbox.patches.merge_patch import without_nulls
+from muster.queue.sandbox.patches.merge_patch import not_an_object, rejected, without_nulls
 from muster.queue.sandbox.schema.defaulting import copied
+from muster.queue.sandbox.schema.go import go_type, shown
 from muster.queue.sandbox.schema.node import MISSING, Schema
 
 Json = Any
@@ -43,11 +43,7 @@ def strategic_merge_patch(schema: Schema, obj: Map, patch: object) -> Map:
     if patch is None:
         return obj
     if not isinstance(patch, dict):
-        kinds = {list: "array", str: "string", bool: "bool"}
-        kind = kinds.get(type(patch), "number")
-        raise bad_request(
-            f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-        )
+        raise bad_request(not_an_object(patch))
     return _merge_maps(schema, obj, copied(patch))
 
 
@@ -174,11 +170,8 @@ def _are_maps(*lists: list[Json]) -> bool:
     if len(kinds) > 1:
         raise _cannot(f"list element types are not identical: {shown(list(lists))}")
     if list in kinds:
-        raise Refusal(422, "Invalid", _REJECTED)
+        raise rejected()
     return dict in kinds
-
-
-_REJECTED: Final = "the server rejected our request due to an error in our request"
 
 
 def _directed_entries(
@@ -205,7 +198,7 @@ def _directed_entries(
 
 def _key_of(entry: Json, key: str) -> Json:
     if not isinstance(entry, dict):
-        raise _cannot(f"expected a map[string]interface {{}}, but received a {_go_type(entry)}")
+        raise _cannot(f"expected a map[string]interface {{}}, but received a {go_type(entry)}")
     if key not in entry:
         raise _cannot(f"map: {shown(entry)} does not contain declared merge key: {key}")
     return entry[key]
@@ -213,11 +206,6 @@ def _key_of(entry: Json, key: str) -> Json:
 
 def _place(items: list[Json], key: str, wanted: Json) -> int | None:
     return next((at for at, item in enumerate(items) if item.get(key, MISSING) == wanted), None)
-
-
-def _go_type(value: Json) -> str:
-    kinds = {list: "[]interface {}", str: "string", bool: "bool", float: "float64", int: "int64"}
-    return kinds.get(type(value), "<nil>")
 
 
 # -- order --------------------------------------------------------------------------------------
@@ -238,12 +226,12 @@ def _merge_in_order(schema: Schema | None, obj: Map, patch: Map, directive: str)
     """Merge a list whose order the patch says, and take it off the patch."""
     order = patch.pop(directive)
     if not isinstance(order, list):
-        raise _cannot(f"expected a []interface {{}}, but received a {_go_type(order)}")
+        raise _cannot(f"expected a []interface {{}}, but received a {go_type(order)}")
     name = _after_slash(directive, _ORDER, "setElementOrder list")
     now, wanted = obj.get(name), patch.get(name)
     for items in (now, wanted):
         if items is not None and not isinstance(items, list):
-            raise _cannot(f"expected a []interface {{}}, but received a {_go_type(items)}")
+            raise _cannot(f"expected a []interface {{}}, but received a {go_type(items)}")
     field = _field(schema, name)
     key = field.patch_merge_key if field else ""
     identity = _keyed(key) if key else _itself

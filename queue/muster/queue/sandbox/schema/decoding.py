@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from muster.queue.sandbox.schema import literals
+from muster.queue.sandbox.schema.go import json_type
 from muster.queue.sandbox.schema.node import Schema
 
 _Decode = Callable[[Any, list[str]], Any]
@@ -94,12 +95,12 @@ class _TypeDecodingError(DecodingError):
         self.path: list[str] = []
 
     def __str__(self) -> str:
-        given = _json_type(self.value)
+        given = json_type(self.value)
         place = f"struct field {self.struct}.{'.'.join(self.path)}" if self.path else "value"
         return f"json: cannot unmarshal {given} into Go {place} of type {self.wanted}"
 
     def after_merge(self) -> str:
-        given = {"object": "map", "array": "slice"}.get(_json_type(self.value))
+        given = {"object": "map", "array": "slice"}.get(json_type(self.value))
         if given and self.wanted.startswith("[]"):
             return f"cannot restore slice from {given}"
         if given and self.wanted.startswith("map["):
@@ -424,17 +425,3 @@ def prefix(paths: list[str], since: int, step: str) -> int:
     for index in range(since, len(paths)):
         paths[index] = step + paths[index]
     return len(paths)
-
-
-def _json_type(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"

@@ -21,6 +21,7 @@ from muster.queue.client.refusal import (
     required,
 )
 from muster.queue.sandbox.schema.expressions import ExpressionError, uses_old_self
+from muster.queue.sandbox.schema.go import escaped
 from muster.queue.sandbox.schema.node import Raw, Schema
 from muster.queue.sandbox.schema.rules import Checkers, compile_message, compile_rule
 
@@ -352,9 +353,7 @@ def _uncompiled(path: str, rule: Raw, failed: str, why: str) -> FieldError:
         "FieldPath": rule.get("fieldPath") or "",
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    text = orjson.dumps(shown).decode()
-    for character in "&<>":
-        text = text.replace(character, f"\\u{ord(character):04x}")
+    text = escaped(orjson.dumps(shown).decode())
     # Errors of compilation have their place in the text; what is wrong with a type does not.
     detail = f"{failed}: {why}" if why.startswith("ERROR: ") else why
     return FieldError("FieldValueInvalid", path, f"Invalid value: {text}: {detail}")
