@@ -61,6 +61,13 @@ def told(run: PodRun, pod: Json, now_us: int) -> str:
     return " ".join(words)
 
 
+def restarting_after(exit_code: int) -> Json:
+    """Return what has a container of its own restart after an exit code and no other."""
+    codes = {"operator": "In", "values": [exit_code]}
+    rules = [{"action": "Restart", "exitCodes": codes}]
+    return {"restartPolicy": "Never", "restartPolicyRules": rules}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     name: str
@@ -153,6 +160,31 @@ CASES = [
         name="success ends a pod that restarts on failure",
         pod=a_pod({"duration": "1s"}, **ON_FAILURE),
         history=["0 Running main:running/ready", "1 Succeeded main:exit 0"],
+    ),
+    Case(
+        name="a container's own policy comes before the pod's",
+        pod=a_pod({"exit-code": "1", "duration": "1s"}, main=ON_FAILURE),
+        until_s=3,
+        history=[
+            "0 Running main:running/ready",
+            "1 Running main:running(1)/ready",
+            "2 Running main:CrashLoopBackOff(2)",
+        ],
+    ),
+    Case(
+        name="a rule for its exit code comes before any policy",
+        pod=a_pod({"exit-code": "3", "duration": "1s"}, main=restarting_after(3)),
+        until_s=3,
+        history=[
+            "0 Running main:running/ready",
+            "1 Running main:running(1)/ready",
+            "2 Running main:CrashLoopBackOff(2)",
+        ],
+    ),
+    Case(
+        name="a rule for other exit codes does not count",
+        pod=a_pod({"exit-code": "4", "duration": "1s"}, main=restarting_after(3)),
+        history=["0 Running main:running/ready", "1 Failed main:exit 4"],
     ),
     Case(
         name="init containers one by one",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -126,18 +126,17 @@ class Container:
         self.resume_us = ended.finished_us + delay_us
 
 
-def main_restarts(policy: str) -> Callable[[int], bool]:
-    """Return when a main container restarts under a pod's restartPolicy."""
-    return {
-        "Always": lambda _: True,
-        "OnFailure": lambda exit_code: exit_code != 0,
-        "Never": lambda _: False,
-    }[policy]
+def restarts(policy: str, rules: Sequence[Mapping[str, Any]] = ()) -> Callable[[int], bool]:
+    """Return after which exit codes a container restarts: by its rules, else by a policy."""
 
+    def restart(exit_code: int) -> bool:
+        for rule in rules:
+            codes = rule["exitCodes"]
+            if (exit_code in codes["values"]) == (codes["operator"] == "In"):
+                return bool(rule["action"] == "Restart")
+        return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
-def init_restarts(policy: str) -> Callable[[int], bool]:
-    """Return when an init container restarts under a pod's restartPolicy."""
-    return main_restarts("Never" if policy == "Never" else "OnFailure")
+    return restart
 
 
 def is_sidecar(container: Mapping[str, Any]) -> bool:

@@ -31,9 +31,8 @@ from muster.queue.simulated.nodes.containers import (
     Container,
     Role,
     Termination,
-    init_restarts,
     is_sidecar,
-    main_restarts,
+    restarts,
 )
 
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
@@ -216,6 +215,8 @@ class PodRun:
 
     def _init(self, spec: Mapping[str, Any]) -> Container:
         sidecar = is_sidecar(spec)
+        # Those of a pod that always restarts are over once they have succeeded.
+        policy = spec.get("restartPolicy") or ("Never" if self._policy == "Never" else "OnFailure")
 
         def plan(_: int) -> Run:
             return Run(FOREVER_US, 0) if sidecar else plan_init_run(spec)
@@ -224,21 +225,20 @@ class PodRun:
             spec["name"],
             spec.get("image", ""),
             Role.SIDECAR if sidecar else Role.INIT,
-            main_restarts("Always") if sidecar else init_restarts(self._policy),
+            restarts(policy, spec.get("restartPolicyRules", ())),
             plan,
         )
 
     def _main(self, spec: Mapping[str, Any]) -> Container:
-        always = self._policy == "Always"
-        default_us = FOREVER_US if always else self._settings.pod_duration_us
+        policy = spec.get("restartPolicy") or self._policy
+        default_us = FOREVER_US if policy == "Always" else self._settings.pod_duration_us
 
         def plan(restarts: int) -> Run:
             chance = Random(f"{self._settings.seed}/{self.uid}/{spec['name']}/{restarts}")  # noqa: S311 - chance, not a secret
             return plan_run(self._behaviour, spec, chance, default_us)
 
-        return Container(
-            spec["name"], spec.get("image", ""), Role.MAIN, main_restarts(self._policy), plan
-        )
+        again = restarts(policy, spec.get("restartPolicyRules", ()))
+        return Container(spec["name"], spec.get("image", ""), Role.MAIN, again, plan)
 
     def _adopt(self, status: Mapping[str, Any]) -> None:
         """Go on from what a kubelet before us has reported."""
