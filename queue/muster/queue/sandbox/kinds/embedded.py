@@ -10,16 +10,15 @@ from muster.queue.client.refusal import FieldError, invalid_value, required
 from muster.queue.sandbox.kinds.metadata import metadata_errors
 from muster.queue.sandbox.kinds.names import dns_1035_label, path_segment
 from muster.queue.sandbox.kinds.resources import Shared
-from muster.queue.sandbox.schema.node import Schema
+from muster.queue.sandbox.schema.node import Schema, has_embedded
 
-_COMPILED: Final = "embedded"
 _SOME_NAME: Final = {"name": "any"}
 _API_VERSION: Final = re.compile(r"[^/]*(/[^/]*)?")
 
 
 def embedded_errors(schema: Schema, value: Any, path: str = "") -> Iterator[FieldError]:
     """Yield the faults of all objects embedded in a value that stands at a path."""
-    if not _has_embedded(schema):
+    if schema.name or not (schema.embedded or has_embedded(schema)):
         return
     if isinstance(value, dict):
         if schema.embedded:
@@ -33,17 +32,6 @@ def embedded_errors(schema: Schema, value: Any, path: str = "") -> Iterator[Fiel
     elif isinstance(value, list) and schema.items:
         for index, item in enumerate(value):
             yield from embedded_errors(schema.items, item, f"{path}[{index}]")
-
-
-def _has_embedded(schema: Schema) -> bool:
-    """Say whether there is an embedded object in a schema, or it is one."""
-    if _COMPILED not in schema.compiled:
-        children = [*schema.properties.values(), schema.additional, schema.items]
-        # Built-in schemas, as of metadata, have none; and they may contain themselves.
-        schema.compiled[_COMPILED] = not schema.name and (
-            schema.embedded or any(child is not None and _has_embedded(child) for child in children)
-        )
-    return bool(schema.compiled[_COMPILED])
 
 
 def _errors(obj: Shared, path: str) -> Iterator[FieldError]:

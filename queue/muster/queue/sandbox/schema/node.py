@@ -151,6 +151,20 @@ def _compile_structural(raw: Raw, object_meta: Schema) -> Schema:
     return node
 
 
+_HAS_EMBEDDED: Final = "has embedded"
+
+
+def has_embedded(schema: Schema) -> bool:
+    """Tell whether objects are embedded anywhere below a value, that of a definition."""
+    if _HAS_EMBEDDED not in schema.compiled:
+        below = [*schema.properties.values(), schema.additional, schema.items]
+        # Built-in schemas, as of metadata, have none; and they may contain themselves.
+        schema.compiled[_HAS_EMBEDDED] = any(
+            not child.name and (child.embedded or has_embedded(child)) for child in below if child
+        )
+    return bool(schema.compiled[_HAS_EMBEDDED])
+
+
 _TEXT: Final = Schema({"type": "string"})
 
 

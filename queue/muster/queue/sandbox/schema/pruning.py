@@ -13,14 +13,13 @@ from typing import Any, Final
 from muster.queue.client.refusal import shown
 from muster.queue.sandbox.schema import decoding
 from muster.queue.sandbox.schema.decoding import DecodingError, prefix
-from muster.queue.sandbox.schema.node import FIELDLESS, MISSING, Schema
+from muster.queue.sandbox.schema.node import FIELDLESS, MISSING, Schema, has_embedded
 
 _Prune = Callable[[Any, list[str]], None]
 """Changes a value, and adds to the unknown fields found."""
 
 _COMPILED: Final = "prune"
 _METADATA: Final = "metadata"
-_EMBEDDED: Final = "has embedded"
 _ATTRIBUTES: Final = ("apiVersion", "kind", _METADATA)
 
 
@@ -50,7 +49,7 @@ def prune(
             del obj[name]
     unknown = sorted(path[1:] for path in unknown) if unknown else unknown
     embedded: list[str] = []
-    if _has_embedded(schema):
+    if has_embedded(schema):
         for name, child in schema.properties.items():
             if name in part and name not in _ATTRIBUTES:
                 _decode_embedded(child, part[name], name, embedded)
@@ -143,17 +142,6 @@ def _object_pruner(
 
 def _within(parent: str, paths: list[str]) -> list[str]:
     return [f"{parent}{path}" if path.startswith("[") else f"{parent}.{path}" for path in paths]
-
-
-def _has_embedded(schema: Schema) -> bool:
-    """Tell whether objects are embedded anywhere below the root."""
-    if _EMBEDDED not in schema.compiled:
-        below = [*schema.properties.values(), schema.additional, schema.items]
-        schema.compiled[_EMBEDDED] = any(
-            not child.name and (child.embedded or _has_embedded(child)) for child in below if child
-        )
-    has_embedded: bool = schema.compiled[_EMBEDDED]
-    return has_embedded
 
 
 def _decode_embedded(schema: Schema, value: Any, path: str, unknown: list[str]) -> None:
