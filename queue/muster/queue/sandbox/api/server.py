@@ -48,6 +48,7 @@ from muster.queue.sandbox.patches.merge_patch import merge_patch
 from muster.queue.sandbox.patches.strategic_merge_patch import strategic_merge_patch
 from muster.queue.sandbox.schema.decoding import DecodingError
 from muster.queue.sandbox.schema.defaulting import copied
+from muster.queue.sandbox.schema.go import json_type
 from muster.queue.sandbox.store.memory import Change, Journal, Key, Store, Stored
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -174,14 +175,17 @@ class ApiServer:
         """Server-side apply; raises Refusal, 409 for fields that others own."""
         if not isinstance(applied, dict):
             raise bad_request(
-                "error decoding YAML: json: cannot unmarshal array into Go value of type "
-                "map[string]interface {}"
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+                f"unmarshal {json_type(applied)} into Go value of type map[string]interface {{}}"
             )
         resource = place.resource
-        given = applied.get("apiVersion") or "", applied.get("kind") or ""
-        if given != (resource.kind.api_version, resource.kind.kind):
-            version = given[0] if "/" in given[0] else f"/{given[0]}"
-            raise bad_request(f"invalid object type: {version}, Kind={given[1]}")
+        version, kind = (
+            given if isinstance(given := applied.get(name), str) else ""
+            for name in ("apiVersion", "kind")
+        )
+        if (version, kind) != (resource.kind.api_version, resource.kind.kind):
+            shown = version if "/" in version else f"/{version}"
+            raise bad_request(f"invalid object type: {shown}, Kind={kind}")
 
         def make(old: Object | None) -> Object:
             return apply(

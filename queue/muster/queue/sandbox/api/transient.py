@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from muster.queue.client.refusal import Refusal, bad_request
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.schemas import schema
-from muster.queue.sandbox.schema.decoding import decode
+from muster.queue.sandbox.schema.decoding import DecodingError, decode
 from muster.queue.sandbox.schema.defaulting import copied
+from muster.queue.sandbox.schema.go import json_type
 
 
 class Form(NamedTuple):
@@ -48,6 +49,20 @@ def read_as(form: Form, body: Shared, options: WriteOptions) -> tuple[Object, li
         raise unconvertible(head["kind"], head["apiVersion"], form.kind)
     obj = copied({**body, **head})
     return obj, options.complaints(decode(schema(form.component), obj))
+
+
+def check_head(value: Any) -> None:
+    """See that a value is an object that says what it is in text; raises DecodingError."""
+    if not isinstance(value, dict):
+        told = "null" if value is None else json_type(value)
+        raise DecodingError(f"json: cannot unmarshal {told} into Go value of type struct")
+    for name in ("kind", "apiVersion"):
+        given = value.get(name)
+        if given is not None and not isinstance(given, str):
+            told = json_type(given)
+            raise DecodingError(
+                f"json: cannot unmarshal {told} into Go struct field .{name} of type string"
+            )
 
 
 def unconvertible(given: str, api_version: str, wanted: str) -> Refusal:

@@ -37,7 +37,7 @@ from muster.queue.sandbox.api.attributes import Attributes, Operation
 from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.api.form import MODIFIED, Place, check_place, check_state, formed
 from muster.queue.sandbox.api.options import WriteOptions
-from muster.queue.sandbox.api.transient import undecodable
+from muster.queue.sandbox.api.transient import check_head, undecodable
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.api.webhooks import Webhooks
 from muster.queue.sandbox.kinds.metadata import metadata_errors, metadata_update_errors
@@ -278,7 +278,8 @@ class Writer:
         self, course: _Course, new: Object, old: Stored, seen: Stored, edit: Edit
     ) -> Written:
         place, resource, before = course.place, course.resource, old.value
-        forgets_managers = (new.get("metadata") or {}).get("managedFields") == []
+        metadata = new.get("metadata")
+        forgets_managers = isinstance(metadata, dict) and metadata.get("managedFields") == []
         try:
             if not edit.is_whole:
                 _check_registered(resource, new)
@@ -444,6 +445,10 @@ def _keep(metadata: Object, old: Shared) -> None:
 
 def _check_registered(resource: Resource, new: Object) -> None:
     """See that a patch has left an object of its kind; raises DecodingError."""
+    try:
+        check_head(new)
+    except DecodingError as error:
+        raise DecodingError(f"couldn't get version/kind; json parse error: {error}") from None
     given, version = new.get("kind"), new.get("apiVersion")
     if not resource.custom and (given, version) != (resource.kind.kind, resource.kind.api_version):
         raise DecodingError(f'no kind "{given}" is registered for version "{version}"')

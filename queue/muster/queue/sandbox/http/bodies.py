@@ -14,6 +14,7 @@ from muster.queue.sandbox.api.transient import (
     DELETE_OPTIONS,
     FORMS,
     Form,
+    check_head,
     unconvertible,
     undecodable,
 )
@@ -22,6 +23,7 @@ from muster.queue.sandbox.http.protobuf import decode_content, open_envelope
 from muster.queue.sandbox.http.wire import WireError
 from muster.queue.sandbox.kinds.resources import Object
 from muster.queue.sandbox.kinds.schemas import schema
+from muster.queue.sandbox.schema.decoding import DecodingError
 from muster.queue.sandbox.schema.parsing import ParseError, parse_json, parse_yaml
 
 _OBJECTS: Final = (JSON, YAML, PROTOBUF)
@@ -45,8 +47,8 @@ async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, l
         value, faults = (parse_yaml if media_type == YAML else parse_json)(body)
         if value is None and not resource.custom:
             value = {}
-        _check_head(value)
-    except ParseError as error:
+        check_head(value)
+    except (ParseError, DecodingError) as error:
         raise bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind.kind}): "
             f"couldn't get version/kind; json parse error: {error} ({_shown(body)})"
@@ -85,24 +87,6 @@ def _known_media_type_of(request: web.BaseRequest) -> str:
     return media_type
 
 
-def _check_head(value: Any) -> None:
-    """See that a value is an object that says what it is in text."""
-    if not isinstance(value, dict):
-        raise ParseError(f"json: cannot unmarshal {_kind_of(value)} into Go value of type struct")
-    for name in ("kind", "apiVersion"):
-        given = value.get(name)
-        if given is not None and not isinstance(given, str):
-            kind = _kind_of(given)
-            raise ParseError(
-                f"json: cannot unmarshal {kind} into Go struct field .{name} of type string"
-            )
-
-
-def _kind_of(value: Any) -> str:
-    kinds = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}
-    return kinds.get(type(value), "number")
-
-
 def _shown(body: bytes) -> str:
     if not body:
         return "<empty>"
@@ -122,14 +106,14 @@ async def read_patch(request: web.BaseRequest, media_type: str) -> tuple[Any, li
         raise _unreadable(error, media_type) from None
 
 
+_UNREADABLE: Final = {
+    APPLY_PATCH: "error decoding YAML: error converting YAML to JSON: ",
+    STRATEGIC_PATCH: "",
+}
+
+
 def _unreadable(error: ParseError, media_type: str) -> Refusal:
-    match media_type:
-        case "application/apply-patch+yaml":
-            return bad_request(f"error decoding YAML: error converting YAML to JSON: {error}")
-        case other if other == STRATEGIC_PATCH:
-            return bad_request(str(error))
-        case _:
-            return bad_request(f"error decoding patch: {error}")
+    return bad_request(f"{_UNREADABLE.get(media_type, 'error decoding patch: ')}{error}")
 
 
 async def read_delete_options(
@@ -142,8 +126,8 @@ async def read_delete_options(
             return _read_delete_options(body)
         try:
             value, _ = (parse_yaml if media_type == YAML else parse_json)(body)
-            _check_head(value)
-        except ParseError as error:
+            check_head(value)
+        except (ParseError, DecodingError) as error:
             raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
         return dict(value)
     asked: dict[str, Any] = {}
