@@ -177,21 +177,20 @@ class Deleter:
         grace_s = self._mark(resource, obj, asked)
         by_default = resource.strategy.orphans_dependents
         _set_finalizers(obj, asked, orphans_by_default=by_default)
-        if not (grace_s or obj["metadata"].get("finalizers") or resource.strategy.holds(obj)):
+        stays = grace_s or obj["metadata"].get("finalizers") or resource.strategy.holds(obj)
+        if not stays and not resource.strategy.graceful:
             last = seen if dry_run else self._store.delete(place.key, seen)
-            if resource.strategy.graceful:
-                # Whoever asked is shown the object as it goes, watchers as it was.
-                last = Stored(obj, orjson.dumps(obj), last.revision)
             return Deleted(await self._versions.read(resource, last), gone=True, warnings=warnings)
-        if obj == seen.value:
-            return Deleted(await self._versions.read(resource, seen), gone=False, warnings=warnings)
+        # Of a kind whose objects may take their time, each is seen to go before it is gone.
+        stored = seen
         if dry_run:
             stored = Stored(obj, orjson.dumps(obj), seen.revision)
-        else:
+        elif obj != seen.value:
             stored = self._store.put(place.key, obj, seen)
-            if may_go(resource, obj):
-                stored = self._store.delete(place.key, stored)
-        return Deleted(await self._versions.read(resource, stored), gone=False, warnings=warnings)
+        if not dry_run and may_go(resource, obj):
+            stored = self._store.delete(place.key, stored)
+        stored = await self._versions.read(resource, stored)
+        return Deleted(stored, gone=not stays, warnings=warnings)
 
     def _mark(self, resource: Resource, obj: Object, asked: Shared) -> int:
         """Give an object its deletionTimestamp; returns the seconds it still has."""
