@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.api import Answer, place
+from tests.e2e.api import Answer, collection, place
 from tests.e2e.probes.probe import Probe, causes, condition
 from tests.e2e.probes.test_pods import GATED, a_pod
 from tests.queue.api.manifests import Manifest
@@ -24,6 +24,25 @@ def evict(probe: Probe, pod: Manifest, **content: Manifest) -> Answer:
 def on_a_node(probe: Probe, changes: Manifest | None = None) -> Manifest:
     """A pod on a node that does not exist, so that no kubelet touches it."""
     return probe.create(a_pod(probe, {"spec.nodeName": "nowhere", **(changes or {})}))
+
+
+def test_a_pod_without_a_node_is_seen_to_go_before_it_is_gone(probe: Probe) -> None:
+    made = probe.create(a_pod(probe))
+    query = {
+        "fieldSelector": f"metadata.name={made['metadata']['name']}",
+        "resourceVersion": made["metadata"]["resourceVersion"],
+    }
+
+    gone = probe.delete(made).expect(200)
+
+    with probe.api.watch(collection(made), **query) as events:
+        going, last = events.take(2)
+    assert [going["type"], last["type"]] == ["MODIFIED", "DELETED"]
+    assert last["object"] == gone
+    for event in (going, last):
+        metadata = event["object"]["metadata"]
+        assert metadata["deletionTimestamp"] == gone["metadata"]["deletionTimestamp"]
+        assert (metadata["deletionGracePeriodSeconds"], metadata["generation"]) == (0, 2)
 
 
 def test_a_binding_puts_a_pod_on_a_node(probe: Probe) -> None:
