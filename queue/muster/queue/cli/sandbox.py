@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import shlex
 import subprocess
 import sys
 import time
@@ -162,7 +163,7 @@ def status() -> None:
     click.echo(f"{what} runs at {record.url} (process {record.process_id}).")
     if record.store:
         click.echo(f"Its objects are kept in {record.store}.")
-    click.echo(f"\n  export KUBECONFIG={record.kubeconfig}")
+    click.echo(f"\n  export KUBECONFIG={shlex.quote(record.kubeconfig)}")
 
 
 @sandbox.command()

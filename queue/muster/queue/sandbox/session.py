@@ -14,7 +14,7 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
@@ -103,7 +103,8 @@ class Session:
     def _tell(self, record: Record) -> Iterator[None]:
         unfinished = self._record.with_suffix(".unfinished")
         with unfinished.open("wb") as file:
-            assert _locked(file, fcntl.LOCK_EX), "it is new, and nobody else makes one"
+            is_ours = _locked(file, fcntl.LOCK_EX)
+            assert is_ours, "it is new, and nobody else makes one"
             file.write(orjson.dumps(asdict(record)))
             file.flush()
             unfinished.replace(self._record)
@@ -128,7 +129,8 @@ class Session:
             record = _record_in(file) if file else None
             if not (file and record):
                 return False
-            os.kill(record.process_id, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(record.process_id, signal.SIGTERM)
             deadline_s = time.monotonic() + _GRACE_S
             while not _locked(file, fcntl.LOCK_SH):
                 if time.monotonic() > deadline_s:
@@ -165,6 +167,6 @@ def write_private(path: Path, text: str) -> None:
     """Write a file that nobody else may read, whole or not at all."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    unfinished.touch(mode=0o600)
+    unfinished.touch(mode=0o600, exist_ok=False)  # no link that somebody else has put there
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(path)

@@ -309,6 +309,15 @@ def test_a_damaged_file_is_refused(path: Path, damage: Callable[[Path], None]) -
     assert "damaged" in refusal_of(path)  # and not, as after a leak, used by another sandbox
 
 
+def test_nobody_else_may_read_a_file(path: Path) -> None:
+    with opened(path) as store:
+        put(store, "x")
+        modes = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+
+    assert modes
+    assert {*modes.values()} == {0o600}
+
+
 def test_there_is_no_file_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert "unable to open" in refusal_of(tmp_path / "missing" / "objects.db")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +47,8 @@ class SqliteJournal:
         # SQLite speaks of a disk I/O error then.
         if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
             raise StoreFileError(f"{path} can't be written: see to its permissions")
+        with suppress(OSError):  # of which SQLite says what is wrong
+            path.touch(mode=0o600)  # nobody else may read what may hold Secrets
         try:
             self._database = sqlite3.connect(path, isolation_level=None, timeout=0)
         except sqlite3.Error as error:
