@@ -60,7 +60,7 @@ class Documents:
         self._catalogue = catalogue
         self._discovery = Discovery(catalogue)
         self._open_api = OpenApi(catalogue)
-        self._known: dict[tuple[str, bool], Document | None] = {}
+        self._known: dict[tuple[tuple[str, ...], bool], Document] = {}
         self._revision = catalogue.revision
 
     def version(self) -> dict[str, str]:
@@ -81,10 +81,13 @@ class Documents:
         if self._revision != self._catalogue.revision:
             self._known.clear()
             self._revision = self._catalogue.revision
-        key = ("/".join(parts), wants_aggregated(accept))
-        if key not in self._known:
-            self._known[key] = self._make(parts, aggregated=key[1])
-        return self._known[key]
+        key = tuple(parts), wants_aggregated(accept)
+        if key in self._known:
+            return self._known[key]
+        document = self._make(parts, aggregated=key[1])
+        if document is not None:  # of paths where there is none, there is no end
+            self._known[key] = document
+        return document
 
     def _make(self, parts: list[str], *, aggregated: bool) -> Document | None:
         if aggregated and parts in (["api"], ["apis"]):

@@ -75,7 +75,7 @@ class Handler:
             return self._answers.refusal(fault)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        path = request.raw_path.partition("?")[0]
+        path, _, query = request.raw_path.partition("?")
         if not self._is_known(request):
             if path in _PUBLIC and "Authorization" not in request.headers:
                 return self._public(path)
@@ -90,11 +90,11 @@ class Handler:
                 return self._document(request, parts)
         if target is None:
             return self._unknown(parts)
-        asked, verb = _asked(request, target)
+        asked, verb = _asked(request, target, query)
         return await self._objects.verbs[verb](asked)
 
     def _is_known(self, request: web.BaseRequest) -> bool:
-        given = request.headers.get("Authorization", "").encode()
+        given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         return hmac.compare_digest(given, self._authorization)
 
     def _public(self, path: str) -> web.Response:
@@ -124,12 +124,10 @@ class Handler:
         return self._answers.no_page()
 
 
-def _asked(request: web.BaseRequest, target: Target) -> tuple[Asked, str]:
+def _asked(request: web.BaseRequest, target: Target, text: str) -> tuple[Asked, str]:
     """Return a request about objects and its verb; raises Refusal for one that isn't allowed."""
     _check_part(target)
-    query: Query = {}
-    if request.query_string:
-        query = parse_qs(request.query_string, keep_blank_values=True)
+    query: Query = parse_qs(text, keep_blank_values=True) if text else {}
     verb = _verb(request.method, target, query)
     if verb not in _allowed(target):
         raise method_not_allowed()

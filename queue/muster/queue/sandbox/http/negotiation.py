@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -11,9 +12,14 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _ANY: Final = ("*/*", "application/*", "")
-_META: Final = "meta.k8s.io"
+_META: Final = ("meta.k8s.io", "v1")
 
 Shape = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
+_SHAPES: Final[Mapping[str, Shape]] = {
+    "Table": "Table",
+    "PartialObjectMetadata": "PartialObjectMetadata",
+    "PartialObjectMetadataList": "PartialObjectMetadataList",
+}
 
 
 class Form(NamedTuple):
@@ -22,9 +28,6 @@ class Form(NamedTuple):
     shape: Shape = ""
     """"" for the objects themselves."""
     yaml: bool = False
-
-
-PLAIN: Final = Form()
 
 
 @lru_cache(maxsize=256)
@@ -37,17 +40,8 @@ def form_of(accept: str) -> Form:
         shape = named.get("as", "")
         if not shape:
             return Form(yaml=media_type == YAML)
-        if (
-            named.get("g") == _META
-            and named.get("v") == "v1"
-            and shape
-            in {
-                "Table",
-                "PartialObjectMetadata",
-                "PartialObjectMetadataList",
-            }
-        ):
-            return Form(shape, yaml=media_type == YAML)  # type: ignore[arg-type]
+        if shape in _SHAPES and (named.get("g"), named.get("v")) == _META:
+            return Form(_SHAPES[shape], yaml=media_type == YAML)
     raise not_acceptable((JSON, YAML))
 
 
