@@ -224,9 +224,8 @@ async def _spend_disruption(
     resource = server.catalogue.storage(_BUDGETS)
     assert resource
     for budget in budgets:
-        _check_disruption(budget)
         part = Place(resource, place.namespace, budget["metadata"]["name"], "status")
-        await server.writer.update(part, Edit(_one_less, trusted=True), options)
+        await server.writer.update(part, Edit(_disrupted_once_more, trusted=True), options)
 
 
 def _check_disruption(budget: Shared) -> None:
@@ -245,7 +244,9 @@ def _check_disruption(budget: Shared) -> None:
         raise too_many_requests(message, [Cause("DisruptionBudget", why)])
 
 
-def _one_less(budget: Object | None) -> Object:
+def _disrupted_once_more(budget: Object | None) -> Object:
+    """Return a budget with one disruption less, if it has any; raises Refusal 429."""
     assert budget is not None
+    _check_disruption(budget)
     budget["status"]["disruptionsAllowed"] -= 1
     return budget

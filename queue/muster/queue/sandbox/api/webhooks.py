@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from muster.queue.client.refusal import Refusal, bad_request, internal_error
@@ -104,17 +105,11 @@ class Webhooks:
         """Return a request as a webhook wants it that knows another version."""
         if resource is request.resource or request.subresource not in _WHOLE:
             return request
-        return Attributes(
+        return replace(
+            request,
             resource=resource,
-            operation=request.operation,
-            user=request.user,
-            namespace=request.namespace,
-            name=request.name,
-            subresource=request.subresource,
             object=request.object and await self._convert(request.object, resource),
             old_object=request.old_object and await self._convert(request.old_object, resource),
-            options=request.options,
-            dry_run=request.dry_run,
         )
 
     def _asks(self, hook: Hook, request: Attributes, view: Attributes, uid: str) -> Object | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -408,7 +408,7 @@ class Writer:
 
     async def _validate(self, course: _Course, attributes: Attributes, obj: Object) -> None:
         if self._webhooks.active:
-            course.warnings += await self._webhooks.validate(replace(attributes, object=obj))
+            course.warnings += await self._webhooks.validate(attributes.with_object(obj))
 
     def _look_up(self, resource: str, namespace: str, name: str) -> Shared | None:
         found = self._store.get(Key(resource, namespace, name))
