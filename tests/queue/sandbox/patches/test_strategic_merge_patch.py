@@ -221,6 +221,11 @@ OBJECTS: dict[str, tuple[Map, Map, Map]] = {
         {"volumes": [{"name": "v", "$retainKeys": ["name", "config"], "config": {"name": "c"}}]},
         {"volumes": [{"name": "v", "config": {"name": "c"}}]},
     ),
+    "what is retained may name no field": (
+        {"volumes": [{"name": "v", "empty": {}}]},
+        {"volumes": [{"name": "v", "$retainKeys": ["name", {"a": 1}]}]},
+        {"volumes": [{"name": "v"}]},
+    ),
     "unknown fields merge": ({"x": {"a": 1}}, {"x": {"b": 2}}, {"x": {"a": 1, "b": 2}}),
     "lists of unknown fields are replaced": (
         {"x": {"y": [1]}},

@@ -6,6 +6,7 @@ import pytest
 
 from muster.queue.sandbox.schema import formats
 from muster.queue.sandbox.schema.defaulting import fill_defaults
+from muster.queue.sandbox.schema.node import Schema, compile_definition
 from muster.queue.sandbox.schema.pruning import prune
 from muster.queue.sandbox.schema.uniqueness import duplicates
 from muster.queue.sandbox.schema.validation import validate
@@ -58,3 +59,14 @@ def test_a_format_accepts_what_a_real_server_accepts(name: str) -> None:
 
 def test_a_format_that_nobody_knows_demands_nothing() -> None:
     assert formats.check_of("nonsense") is None
+
+
+def test_repeated_entries_are_told_in_the_order_of_the_object() -> None:
+    texts = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+    lists = {"type": "object", "additionalProperties": texts}
+    schema = compile_definition({"type": "object", "properties": {"spec": lists}}, Schema({}))
+    names = [f"name{number}" for number in reversed(range(20))]
+
+    errors = duplicates(schema, {"spec": {name: ["a", "a"] for name in names}})
+
+    assert [error.field for error in errors] == [f"spec[{name}][1]" for name in names]

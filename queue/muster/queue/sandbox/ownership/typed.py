@@ -210,8 +210,9 @@ def _compare_maps(
             changed[f"f:{name}"] = _whole(named.get(name) or others, value)
         elif before != value:
             _note(f"f:{name}", _compare(named.get(name) or others, before, value), changed, removed)
-    for name in old.keys() - new.keys():
-        removed[f"f:{name}"] = _whole(named.get(name) or others, old[name])
+    for name, value in old.items():
+        if name not in new:
+            removed[f"f:{name}"] = _whole(named.get(name) or others, value)
     return ordered(changed) or None, ordered(removed) or None
 
 

@@ -95,7 +95,7 @@ def _retain(obj: Map, patch: Map) -> None:
         for name, value in patch.items()
     ):
         raise bad_request("invalid patch format of retainKeys")
-    for name in obj.keys() - set(names):
+    for name in [name for name in obj if name not in names]:
         del obj[name]
 
 

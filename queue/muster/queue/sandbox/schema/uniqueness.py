@@ -56,8 +56,9 @@ def _compile(schema: Schema) -> _Check | None:
             if name in value:
                 check(f"{path}.{name}" if path else name, value[name], errors)
         if check_rest is not None:
-            for name in value.keys() - known.keys():
-                check_rest(f"{path}[{name}]", value[name], errors)
+            for name, field in value.items():
+                if name not in known:
+                    check_rest(f"{path}[{name}]", field, errors)
 
     return check_object
 

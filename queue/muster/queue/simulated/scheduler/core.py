@@ -204,13 +204,13 @@ class Scheduler:
         """Return the nodes that a pod may have, and what other pods hold against the rest."""
         merits = dict(pending.shape.merits)
         obstacles: dict[str, Rejection] = {}
-        for name in {each.nominated for each in self._nominated.values()} & merits.keys():
-            if expected := self._expected(pending, name):
+        for name in dict.fromkeys(each.nominated for each in self._nominated.values()):
+            if name in merits and (expected := self._expected(pending, name)):
                 verdict = judge(pending.shape.demand, self._accounts[name], expected)
                 if isinstance(verdict, Rejection):
                     obstacles[name] = verdict
         for check in self._checks(pending):
-            for name in merits.keys() - obstacles.keys():
+            for name in [name for name in merits if name not in obstacles]:
                 offer = self._accounts[name].offer
                 if offer is not None and (rejection := check(offer)):
                     obstacles[name] = rejection

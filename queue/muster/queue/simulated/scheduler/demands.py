@@ -183,7 +183,7 @@ def _identity(pod: Manifest) -> tuple[str, tuple[tuple[str, str], ...]]:
 def _near(pod: Manifest, field: str) -> tuple[PodTerm, ...]:
     terms = pod["spec"].get("affinity", {}).get(field, {}).get(_REQUIRED, ())
     return tuple(
-        PodTerm(_label_selector(term, pod), _namespaces(term, pod), term["topologyKey"])
+        PodTerm(_label_selector(term), _namespaces(term, pod), term["topologyKey"])
         for term in terms
     )
 
@@ -197,7 +197,7 @@ def _namespaces(term: Manifest, pod: Manifest) -> tuple[str, ...] | None:
 def _spread(pod: Manifest) -> tuple[Spread, ...]:
     return tuple(
         Spread(
-            _label_selector(each, pod),
+            _label_selector(each),
             each["topologyKey"],
             each["maxSkew"],
             each.get("minDomains", 1),
@@ -209,23 +209,16 @@ def _spread(pod: Manifest) -> tuple[Spread, ...]:
     )
 
 
-def _label_selector(term: Manifest, pod: Manifest) -> LabelSelector | None:
-    """Return whom a term selects: by its labels, and by those that it shares with the pod."""
+def _label_selector(term: Manifest) -> LabelSelector | None:
+    """Return whom a term selects; the server has put its `matchLabelKeys` into the selector."""
     given = term.get("labelSelector")
     if given is None:
         return None
-    labels = pod["metadata"].get("labels", {})
-    shared = [
-        {"key": key, "operator": operator, "values": [labels[key]]}
-        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
-        for key in term.get(field, ())
-        if key in labels
-    ]
     exact = [
         {"key": key, "operator": "In", "values": [value]}
         for key, value in sorted(given.get("matchLabels", {}).items())
     ]
-    return _selector([*exact, *given.get("matchExpressions", ()), *shared])
+    return _selector([*exact, *given.get("matchExpressions", ())])
 
 
 def _not_simulated(spec: Manifest) -> str:
