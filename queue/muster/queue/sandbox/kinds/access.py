@@ -1,5 +1,5 @@
 """
-Who am I, and what may I do: kinds that are asked, not stored.
+Reviews of identity and access: kinds that are answered, not stored.
 
 There is one user, who may do everything, so every question has the same answer.
 """

@@ -21,7 +21,7 @@ _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "exp
 
 
 class BudgetStrategy(StatusStrategy):
-    """Of PodDisruptionBudgets."""
+    """The strategy of PodDisruptionBudgets."""
 
     generation = True
     allows_unconditional_update = False

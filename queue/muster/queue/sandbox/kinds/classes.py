@@ -52,7 +52,7 @@ def system_priority_classes() -> list[Object]:
 
 
 class PriorityClassStrategy(CountedStrategy):
-    """Of PriorityClasses."""
+    """The strategy of PriorityClasses."""
 
     def fill(self, obj: Object) -> None:
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
@@ -101,7 +101,7 @@ def _priority_update_errors(obj: Shared, old: Shared) -> Iterator[FieldError]:
 
 
 class RuntimeClassStrategy(BuiltInStrategy):
-    """Of RuntimeClasses."""
+    """The strategy of RuntimeClasses."""
 
     allows_create_on_update = True
     standard_finalizers = False

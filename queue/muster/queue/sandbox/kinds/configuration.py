@@ -37,7 +37,7 @@ _JSON: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 
 
 class ConfigMapStrategy(BuiltInStrategy):
-    """Of ConfigMaps."""
+    """The strategy of ConfigMaps."""
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         return _config_map_errors(obj)
@@ -47,7 +47,7 @@ class ConfigMapStrategy(BuiltInStrategy):
 
 
 class SecretStrategy(BuiltInStrategy):
-    """Of Secrets; `stringData` is another way to write `data`."""
+    """The strategy of Secrets; `stringData` is another way to write `data`."""
 
     def fill(self, obj: Object) -> None:
         obj.setdefault("type", "Opaque")

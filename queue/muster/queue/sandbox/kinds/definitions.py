@@ -35,7 +35,7 @@ _FORMATS: Final[Mapping[str, frozenset[str]]] = {
 
 
 class DefinitionStrategy(StatusStrategy):
-    """Of CustomResourceDefinitions."""
+    """The strategy of CustomResourceDefinitions."""
 
     generation = True
     allows_unconditional_update = False

@@ -66,7 +66,7 @@ def _renamed(event: Shared, api_version: str, names: Mapping[str, str]) -> Objec
 
 
 class EventStrategy(BuiltInStrategy):
-    """Of Events of the core group."""
+    """The strategy of Events of the core group."""
 
     allows_create_on_update = True
     standard_finalizers = False
@@ -76,7 +76,7 @@ class EventStrategy(BuiltInStrategy):
 
 
 class NewEventStrategy(EventStrategy):
-    """Of Events of events.k8s.io."""
+    """The strategy of Events of events.k8s.io."""
 
     def create_errors(self, obj: Shared) -> Iterable[FieldError]:
         event = _renamed(obj, CORE_VERSION, _CORE_NAMES)

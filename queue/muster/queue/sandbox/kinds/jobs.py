@@ -31,7 +31,7 @@ _BACKOFF_LIMIT: Final = 6
 
 
 class JobStrategy(StatusStrategy):
-    """Of Jobs."""
+    """The strategy of Jobs."""
 
     generation = True
     orphans_dependents = True

@@ -11,7 +11,7 @@ from muster.queue.sandbox.kinds.strategy import BuiltInStrategy
 
 
 class LeaseStrategy(BuiltInStrategy):
-    """Of Leases."""
+    """The strategy of Leases."""
 
     allows_create_on_update = True
     standard_finalizers = False

@@ -35,7 +35,7 @@ _RATIO: Final = "maxLimitRequestRatio"
 
 
 class LimitRangeStrategy(BuiltInStrategy):
-    """Of LimitRanges."""
+    """The strategy of LimitRanges."""
 
     allows_create_on_update = True
 

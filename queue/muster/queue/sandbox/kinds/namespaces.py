@@ -17,7 +17,7 @@ FINALIZER: Final = "kubernetes"
 
 class NamespaceStrategy(BuiltInStrategy):
     """
-    Of Namespaces.
+    The strategy of Namespaces.
 
     `spec.finalizers` hold a namespace, and change through the sub-resource "finalize" alone.
     """

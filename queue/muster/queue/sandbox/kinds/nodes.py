@@ -25,7 +25,7 @@ _FAMILIES_MAX: Final = 2
 
 
 class NodeStrategy(StatusStrategy):
-    """Of Nodes, which may come with a status."""
+    """The strategy of Nodes, which may come with a status."""
 
     generation = False
 

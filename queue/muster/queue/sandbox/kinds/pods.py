@@ -31,7 +31,7 @@ _GATED: Final = {
 
 
 class PodStrategy(StatusStrategy):
-    """Of pods."""
+    """The strategy of pods."""
 
     generation = True
     graceful = True
@@ -86,7 +86,7 @@ class PodStrategy(StatusStrategy):
 
 
 class PodTemplateStrategy(BuiltInStrategy):
-    """Of templates that stand alone."""
+    """The strategy of templates that stand alone."""
 
     generation = True
 

@@ -20,7 +20,7 @@ _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
 class RoleStrategy(BuiltInStrategy):
-    """Of Roles and ClusterRoles."""
+    """The strategy of Roles and ClusterRoles."""
 
     name_rule = staticmethod(path_segment)
     allows_create_on_update = True
@@ -34,7 +34,7 @@ class RoleStrategy(BuiltInStrategy):
 
 
 class BindingStrategy(BuiltInStrategy):
-    """Of RoleBindings and ClusterRoleBindings."""
+    """The strategy of RoleBindings and ClusterRoleBindings."""
 
     name_rule = staticmethod(path_segment)
     allows_create_on_update = True

@@ -18,7 +18,7 @@ from muster.queue.sandbox.kinds.resources import Object, Path, Shared, Strategy
 
 
 class BuiltInStrategy(Strategy):
-    """Of a kind without a status, and by itself of one that nothing is special about."""
+    """The strategy of a kind without a status; by itself, of one with no rules of its own."""
 
     generation = False
     standard_finalizers = True
@@ -55,14 +55,14 @@ class BuiltInStrategy(Strategy):
 
 
 class CountedStrategy(BuiltInStrategy):
-    """Of a kind whose metadata.generation is 1 and stays so, unless `generation` is set."""
+    """The strategy of a kind that has a metadata.generation: it stays 1 without `generation`."""
 
     def prepare_create(self, obj: Object, now: str) -> None:
         obj["metadata"]["generation"] = 1
 
 
 class StatusStrategy(BuiltInStrategy):
-    """Of a kind with a `status` sub-resource."""
+    """The strategy of a kind with a `status` sub-resource."""
 
     def prepare_create(self, obj: Object, now: str) -> None:
         obj["status"] = self.new_status(obj)

@@ -39,7 +39,7 @@ _REINVOCATION: Final = ("IfNeeded", "Never")
 
 
 class WebhookConfigurationStrategy(CountedStrategy):
-    """Of configurations of mutating or validating webhooks."""
+    """The strategy of configurations of mutating or validating webhooks."""
 
     generation = True
     standard_finalizers = False

@@ -44,7 +44,7 @@ def node_offer(node: Manifest) -> NodeOffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tenant:
+class PlacedPod:
     """A pod on a node, or one that is going to be."""
 
     uid: str
@@ -74,15 +74,15 @@ class NodeAccount:
     used: Counter[str] = field(default_factory=Counter)
     """Amounts by resource."""
     comparable: tuple[int, int] = (0, 0)
-    tenants: dict[str, Tenant] = field(default_factory=dict)
+    pods: dict[str, PlacedPod] = field(default_factory=dict)
     """By uid."""
 
-    def add(self, tenant: Tenant) -> None:
-        self.tenants[tenant.uid] = tenant
-        self._count(tenant.demand, 1)
+    def add(self, placed: PlacedPod) -> None:
+        self.pods[placed.uid] = placed
+        self._count(placed.demand, 1)
 
     def remove(self, uid: str) -> None:
-        self._count(self.tenants.pop(uid).demand, -1)
+        self._count(self.pods.pop(uid).demand, -1)
 
     def _count(self, demand: Demand, sign: int) -> None:
         for resource, amount in demand.requests:
@@ -97,7 +97,7 @@ class NodeAccount:
             offer=self.offer,
             used=self.used.copy(),
             comparable=self.comparable,
-            tenants=dict(self.tenants),
+            pods=dict(self.pods),
         )
 
 
@@ -121,11 +121,11 @@ class Accounts:
     def __iter__(self) -> Iterator[NodeAccount]:
         return iter(self._accounts.values())
 
-    def repellers(self) -> Iterator[tuple[NodeAccount, Tenant]]:
+    def repellers(self) -> Iterator[tuple[NodeAccount, PlacedPod]]:
         """Yield the pods that do not want certain others near them, with their nodes."""
         for uid in self._repellers:
             account = self._accounts[self._places[uid]]
-            yield account, account.tenants[uid]
+            yield account, account.pods[uid]
 
     def offering(self, name: str) -> NodeAccount | None:
         """Return the account of a node that exists."""
@@ -149,21 +149,21 @@ class Accounts:
         self.touch(name)
         return True
 
-    def set_tenant(self, node: str, tenant: Tenant) -> None:
+    def set_pod(self, node: str, placed: PlacedPod) -> None:
         """Put a pod onto a node, or take note of what is new about it."""
-        if self._places.get(tenant.uid) == node:
-            tenants = self._accounts[node].tenants
-            if tenants[tenant.uid].demand == tenant.demand:
-                tenants[tenant.uid] = tenant
+        if self._places.get(placed.uid) == node:
+            pods = self._accounts[node].pods
+            if pods[placed.uid].demand == placed.demand:
+                pods[placed.uid] = placed
                 return
-        self.remove_tenant(tenant.uid)
-        self._account(node).add(tenant)
-        self._places[tenant.uid] = node
-        if tenant.demand.apart:
-            self._repellers[tenant.uid] = None
+        self.remove_pod(placed.uid)
+        self._account(node).add(placed)
+        self._places[placed.uid] = node
+        if placed.demand.apart:
+            self._repellers[placed.uid] = None
         self.touch(node)
 
-    def remove_tenant(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         """Take a pod off its node, if it has one."""
         node = self._places.pop(uid, None)
         if node is None:
@@ -179,7 +179,7 @@ class Accounts:
         self._generations[name] = self.generation
         self._generations.move_to_end(name)
         account = self._accounts.get(name)
-        if account is not None and account.offer is None and not account.tenants:
+        if account is not None and account.offer is None and not account.pods:
             del self._accounts[name]
 
     def _account(self, name: str) -> NodeAccount:

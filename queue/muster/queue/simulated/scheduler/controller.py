@@ -15,7 +15,7 @@ from muster.queue.client.refusal import Refusal, ignoring
 from muster.queue.clock import Clock
 from muster.queue.simulated.events import Recorder, Subject
 from muster.queue.simulated.revising import revise
-from muster.queue.simulated.scheduler.accounts import Tenant
+from muster.queue.simulated.scheduler.accounts import PlacedPod
 from muster.queue.simulated.scheduler.core import (
     DEFAULT_NAME,
     Bind,
@@ -168,7 +168,7 @@ class SchedulerController:
 
         await revise(self._client, POD, decision.pod, revision, subresource="status")
 
-    async def _preempt(self, victim: Tenant, decision: Refuse) -> None:
+    async def _preempt(self, victim: PlacedPod, decision: Refuse) -> None:
         """Delete a pod for the sake of another one, and say so in its status first."""
         now = format_second(self._clock.now_us())
         told = f"{self._name}: preempting to accommodate a higher priority pod"

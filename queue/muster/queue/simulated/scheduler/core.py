@@ -1,5 +1,5 @@
 """
-The scheduler's mind: told what changes in the cluster, it says which pod goes where, one by one.
+Decide which pod goes to which node, one by one, from what is told of changes in the cluster.
 
 A pod that it has sent to a node counts there at once, whether the API server knows or not; whoever
 carries decisions out reports those that failed.
@@ -17,13 +17,13 @@ from muster.queue.client.protocol import Manifest
 from muster.queue.simulated.scheduler.accounts import (
     Accounts,
     NodeAccount,
-    Tenant,
+    PlacedPod,
     node_offer,
 )
 from muster.queue.simulated.scheduler.demands import Demand, demand
 from muster.queue.simulated.scheduler.fitting import (
-    Merit,
     Rejection,
+    Score,
     availability,
     best,
     judge,
@@ -58,7 +58,7 @@ class Refuse:
     message: str
     nominated: str = ""
     """The node that it is going to get from its victims."""
-    victims: tuple[Tenant, ...] = ()
+    victims: tuple[PlacedPod, ...] = ()
     """The pods to delete for it."""
 
 
@@ -97,7 +97,7 @@ class Scheduler:
         elif node := spec.get("nodeName"):
             self._forget(uid)
             self._assumed.pop(uid, None)
-            self._accounts.set_tenant(node, _tenant(pod, demand(pod)))
+            self._accounts.set_pod(node, _placed(pod, demand(pod)))
         elif uid in self._assumed:
             pass  # what is seen is older than the decision
         elif (
@@ -113,13 +113,13 @@ class Scheduler:
         """Take note that a pod is gone or over."""
         self._forget(uid)
         self._assumed.pop(uid, None)
-        self._accounts.remove_tenant(uid)
+        self._accounts.remove_pod(uid)
 
     def bind_failed(self, pod: Manifest) -> None:
         """Take note that a decision to bind could not be carried out; the pod is tried again."""
         uid = pod["metadata"]["uid"]
         if self._assumed.pop(uid, None) is not None:
-            self._accounts.remove_tenant(uid)
+            self._accounts.remove_pod(uid)
             self._wait(pod)
 
     def reconsider(self) -> None:
@@ -191,42 +191,42 @@ class Scheduler:
         is_known = shape.refused_generation == self._accounts.generation
         if is_known and not pending.nominated:
             return self._refuse(pending, shape.refusal)
-        merits, obstacles = self._choices(pending)
-        if pending.nominated in merits:
+        scores, obstacles = self._choices(pending)
+        if pending.nominated in scores:
             return self._bind(pending, pending.nominated)
-        if merits:
-            return self._bind(pending, best(merits))
+        if scores:
+            return self._bind(pending, best(scores))
         if not self._accounts.nodes:
             return self._refuse(pending, "no nodes available to schedule pods")
         return self._preempt(pending, obstacles)
 
-    def _choices(self, pending: Pending) -> tuple[dict[str, Merit], dict[str, Rejection]]:
+    def _choices(self, pending: Pending) -> tuple[dict[str, Score], dict[str, Rejection]]:
         """Return the nodes that a pod may have, and what other pods hold against the rest."""
-        merits = dict(pending.shape.merits)
+        scores = dict(pending.shape.scores)
         obstacles: dict[str, Rejection] = {}
         for name in dict.fromkeys(each.nominated for each in self._nominated.values()):
-            if name in merits and (expected := self._expected(pending, name)):
+            if name in scores and (expected := self._expected(pending, name)):
                 verdict = judge(pending.shape.demand, self._accounts[name], expected)
                 if isinstance(verdict, Rejection):
                     obstacles[name] = verdict
         for check in self._checks(pending):
-            for name in [name for name in merits if name not in obstacles]:
+            for name in [name for name in scores if name not in obstacles]:
                 offer = self._accounts[name].offer
                 if offer is not None and (rejection := check(offer)):
                     obstacles[name] = rejection
         for name in obstacles:
-            del merits[name]
-        return merits, obstacles
+            del scores[name]
+        return scores, obstacles
 
     def _checks(self, pending: Pending, without: Collection[str] = ()) -> list[Check]:
         subject = arrival(pending.pod, pending.shape.demand)
         return checks(subject, self._accounts, without)
 
-    def _expected(self, pending: Pending, node: str) -> list[Tenant]:
+    def _expected(self, pending: Pending, node: str) -> list[PlacedPod]:
         """Return the other pods, no less important, that are going to run on a node."""
         priority = pending.shape.demand.priority
         return [
-            _tenant(each.pod, each.shape.demand)
+            _placed(each.pod, each.shape.demand)
             for each in self._nominated.values()
             if each.nominated == node
             and each is not pending
@@ -237,7 +237,7 @@ class Scheduler:
         pod = pending.pod
         self._forget(pending.uid)
         self._assumed[pending.uid] = node
-        self._accounts.set_tenant(node, _tenant(pod, pending.shape.demand))
+        self._accounts.set_pod(node, _placed(pod, pending.shape.demand))
         # What was called back for this pod's sake may go on as long as it works.
         self._waiting.call_back(pending.shape)
         return Bind(pod=pod, node=node)
@@ -275,9 +275,9 @@ class Scheduler:
         demand = pending.shape.demand
         others_matter = bool(self._checks(pending))
 
-        def trial(account: NodeAccount, without: Collection[str]) -> Rejection | Merit:
+        def trial(account: NodeAccount, without: Collection[str]) -> Rejection | Score:
             verdict = judge(demand, account, self._expected(pending, account.name))
-            if others_matter and isinstance(verdict, Merit) and account.offer is not None:
+            if others_matter and isinstance(verdict, Score) and account.offer is not None:
                 for check in self._checks(pending, without):
                     if rejection := check(account.offer):
                         return rejection
@@ -297,7 +297,7 @@ class Scheduler:
         pending: Pending,
         message: str,
         nominated: str = "",
-        victims: Iterable[Tenant] = (),
+        victims: Iterable[PlacedPod] = (),
     ) -> Refuse:
         self._nominate(pending, nominated)
         shape = pending.shape
@@ -322,11 +322,11 @@ class Scheduler:
             self._nominated.pop(pending.uid, None)
 
 
-def _tenant(pod: Manifest, asked: Demand) -> Tenant:
+def _placed(pod: Manifest, asked: Demand) -> PlacedPod:
     metadata = pod["metadata"]
     status = pod.get("status", {})
     is_leaving = "deletionTimestamp" in metadata
-    return Tenant(
+    return PlacedPod(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from muster.admission.eligibility import selects
 from muster.admission.objects import Taint
-from muster.queue.simulated.scheduler.accounts import NodeAccount, NodeOffer, Tenant
+from muster.queue.simulated.scheduler.accounts import NodeAccount, NodeOffer, PlacedPod
 from muster.queue.simulated.scheduler.demands import Demand, NodeTerm
 from muster.queue.simulated.taints import is_disliked, keeps_off
 
@@ -27,7 +27,7 @@ class Rejection(NamedTuple):
     """Whether it might if the node had fewer pods."""
 
 
-class Merit(NamedTuple):
+class Score(NamedTuple):
     """How good a node is for a pod that fits, before it is compared with the others."""
 
     free: int
@@ -39,8 +39,8 @@ class Merit(NamedTuple):
 
 
 def judge(
-    demand: Demand, account: NodeAccount, expected: Iterable[Tenant] = ()
-) -> Rejection | Merit:
+    demand: Demand, account: NodeAccount, expected: Iterable[PlacedPod] = ()
+) -> Rejection | Score:
     """
     Judge one existing node for one pod.
 
@@ -52,9 +52,9 @@ def judge(
         return rejection
     if expected:
         account = account.copy()
-        for tenant in expected:
-            account.add(tenant)
-    return _full(demand, account, offer) or _merit(demand, account, offer)
+        for placed in expected:
+            account.add(placed)
+    return _full(demand, account, offer) or _score(demand, account, offer)
 
 
 def _static_rejection(demand: Demand, name: str, offer: NodeOffer) -> Rejection | None:
@@ -106,8 +106,8 @@ def _full(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Rejection |
     """Reject a node for the pods that it has."""
     if demand.ports and any(
         mine.conflicts(taken)
-        for tenant in account.tenants.values()
-        for taken in tenant.demand.ports
+        for placed in account.pods.values()
+        for taken in placed.demand.ports
         for mine in demand.ports
     ):
         reason = "node(s) didn't have free ports for the requested pod ports"
@@ -115,7 +115,7 @@ def _full(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Rejection |
     reasons = []
     helps = True
     allocatable = offer.allocatable
-    if len(account.tenants) >= allocatable.get("pods", 0):
+    if len(account.pods) >= allocatable.get("pods", 0):
         reasons.append("Too many pods")
     for resource, amount in demand.requests:
         available = allocatable.get(resource, 0)
@@ -125,13 +125,13 @@ def _full(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Rejection |
     return Rejection(tuple(reasons), helps) if reasons else None
 
 
-def _merit(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Merit:
+def _score(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Score:
     shares = []
     for place, resource in enumerate(("cpu", "memory")):
         if available := offer.allocatable.get(resource, 0):
             free = available - account.comparable[place] - demand.comparable[place]
             shares.append(max(free, 0) * BEST // available)
-    return Merit(
+    return Score(
         free=sum(shares) // len(shares) if shares else 0,
         unwelcome=sum(
             taint.effect == "PreferNoSchedule" and is_disliked(taint, demand.tolerations)
@@ -143,21 +143,21 @@ def _merit(demand: Demand, account: NodeAccount, offer: NodeOffer) -> Merit:
     )
 
 
-def best(merits: dict[str, Merit]) -> str:
+def best(scores: dict[str, Score]) -> str:
     """Return the name of the best node; of equals, the first by name."""
-    unwelcome_max = max(merit.unwelcome for merit in merits.values())
-    preference_max = max(merit.preference for merit in merits.values())
+    unwelcome_max = max(score.unwelcome for score in scores.values())
+    preference_max = max(score.preference for score in scores.values())
 
     def rank(name: str) -> tuple[int, str]:
-        free, unwelcome, preference = merits[name]
-        score = free
+        free, unwelcome, preference = scores[name]
+        total = free
         if unwelcome_max:
-            score += _TAINT_WEIGHT * (BEST - unwelcome * BEST // unwelcome_max)
+            total += _TAINT_WEIGHT * (BEST - unwelcome * BEST // unwelcome_max)
         if preference_max:
-            score += _AFFINITY_WEIGHT * (preference * BEST // preference_max)
-        return (-score, name)
+            total += _AFFINITY_WEIGHT * (preference * BEST // preference_max)
+        return (-total, name)
 
-    return min(merits, key=rank)
+    return min(scores, key=rank)
 
 
 def availability(nodes: int, reasons: Counter[str]) -> str:

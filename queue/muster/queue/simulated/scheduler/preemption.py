@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from muster.queue.simulated.scheduler.accounts import NodeAccount, Tenant
+from muster.queue.simulated.scheduler.accounts import NodeAccount, PlacedPod
 from muster.queue.simulated.scheduler.demands import Demand
-from muster.queue.simulated.scheduler.fitting import Merit, Rejection
+from muster.queue.simulated.scheduler.fitting import Rejection, Score
 
 _PRIORITY_SHIFT = 2**31
 """Makes every priority positive, so that fewer victims always sum up to less."""
 
-Verdict: TypeAlias = Rejection | Merit
+Verdict: TypeAlias = Rejection | Score
 Trial = Callable[[NodeAccount, Collection[str]], Verdict]
 """Judges a node as its account says; the uids are those of pods that it leaves out."""
 
@@ -27,7 +27,7 @@ class Displacement:
     """A node on which a pod fits once its victims are gone."""
 
     node: str
-    victims: tuple[Tenant, ...]
+    victims: tuple[PlacedPod, ...]
     """The most important first."""
 
     @property
@@ -59,23 +59,23 @@ def displace(
 
 def _victims(demand: Demand, account: NodeAccount, trial: Trial) -> Displacement | tuple[str, ...]:
     displaceable = [
-        tenant for tenant in account.tenants.values() if tenant.demand.priority < demand.priority
+        placed for placed in account.pods.values() if placed.demand.priority < demand.priority
     ]
     if not displaceable:
         return ("No preemption victims found for incoming pod",)
     imagined = account.copy()
-    gone = {tenant.uid: tenant for tenant in displaceable}
+    gone = {placed.uid: placed for placed in displaceable}
     for uid in gone:
         imagined.remove(uid)
     verdict = trial(imagined, gone)
     if isinstance(verdict, Rejection):
         return verdict.reasons
-    for tenant in sorted(displaceable, key=lambda tenant: tenant.importance):
-        imagined.add(tenant)
-        del gone[tenant.uid]
+    for placed in sorted(displaceable, key=lambda placed: placed.importance):
+        imagined.add(placed)
+        del gone[placed.uid]
         if isinstance(trial(imagined, gone), Rejection):
-            imagined.remove(tenant.uid)
-            gone[tenant.uid] = tenant
+            imagined.remove(placed.uid)
+            gone[placed.uid] = placed
     assert gone, "the pod did not fit beside all of them"
     return Displacement(node=account.name, victims=tuple(gone.values()))
 
@@ -83,6 +83,6 @@ def _victims(demand: Demand, account: NodeAccount, trial: Trial) -> Displacement
 def is_waiting_for_victims(demand: Demand, account: NodeAccount) -> bool:
     """Whether pods that were preempted for such a pod are still leaving its node."""
     return any(
-        tenant.is_preempted and tenant.demand.priority < demand.priority
-        for tenant in account.tenants.values()
+        placed.is_preempted and placed.demand.priority < demand.priority
+        for placed in account.pods.values()
     )

@@ -1,5 +1,5 @@
 """
-The pods that wait for a node: the most important first, and those that cannot help themselves last.
+The queue of pods that wait for a node: by priority, then by age, those that can't be placed apart.
 
 Pods with equal demands share a `Shape`, which remembers of every node what was judged. When one pod
 of a shape finds no node, its equals are *parked* with it. A change of a node that could help calls
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from muster.queue.client.protocol import Manifest
 from muster.queue.simulated.scheduler.accounts import Accounts
 from muster.queue.simulated.scheduler.demands import Demand
-from muster.queue.simulated.scheduler.fitting import Merit, Rejection, judge
+from muster.queue.simulated.scheduler.fitting import Rejection, Score, judge
 
 Order = tuple[int, int, int]
 """Priority, highest first; creation; arrival."""
@@ -45,7 +45,7 @@ class Shape:
     """All pods of one demand, and what is known of every node for them."""
 
     demand: Demand
-    merits: dict[str, Merit] = field(default_factory=dict)
+    scores: dict[str, Score] = field(default_factory=dict)
     rejections: dict[str, Rejection] = field(default_factory=dict)
     generation: int = 0
     """Of the accounts, up to which changes are known."""
@@ -63,14 +63,14 @@ class Shape:
         # Where other pods are may matter on nodes that have not changed.
         is_hopeful = self.demand.depends_on_pods or self.is_particular
         for name in accounts.changed_since(self.generation):
-            self.merits.pop(name, None)
+            self.scores.pop(name, None)
             self.rejections.pop(name, None)
             account = accounts.offering(name)
             if account is None:
                 continue
             verdict = judge(self.demand, account)
-            if isinstance(verdict, Merit):
-                self.merits[name] = verdict
+            if isinstance(verdict, Score):
+                self.scores[name] = verdict
                 is_hopeful = True
             else:
                 self.rejections[name] = verdict
@@ -78,8 +78,8 @@ class Shape:
                     verdict.preemption_helps
                     and self.demand.may_preempt
                     and any(
-                        tenant.demand.priority < self.demand.priority
-                        for tenant in account.tenants.values()
+                        placed.demand.priority < self.demand.priority
+                        for placed in account.pods.values()
                     )
                 )
         self.generation = accounts.generation

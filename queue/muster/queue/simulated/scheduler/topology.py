@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from muster.admission.eligibility import selects
 from muster.queue.client.protocol import Manifest
-from muster.queue.simulated.scheduler.accounts import Accounts, NodeAccount, NodeOffer, Tenant
+from muster.queue.simulated.scheduler.accounts import Accounts, NodeAccount, NodeOffer, PlacedPod
 from muster.queue.simulated.scheduler.demands import Demand, PodTerm, Spread
 from muster.queue.simulated.scheduler.fitting import Rejection, is_wanted
 from muster.queue.simulated.taints import keeps_off
@@ -60,12 +60,12 @@ def checks(subject: Arrival, accounts: Accounts, without: Collection[str] = ()) 
     return found
 
 
-def _present(accounts: Accounts, without: Collection[str]) -> Iterator[tuple[NodeOffer, Tenant]]:
+def _present(accounts: Accounts, without: Collection[str]) -> Iterator[tuple[NodeOffer, PlacedPod]]:
     for account in accounts:
         if account.offer is not None:
-            for tenant in account.tenants.values():
-                if tenant.uid not in without:
-                    yield account.offer, tenant
+            for placed in account.pods.values():
+                if placed.uid not in without:
+                    yield account.offer, placed
 
 
 def _domain(term: PodTerm, offer: NodeOffer) -> _Domain | None:
@@ -92,8 +92,8 @@ def _near_check(subject: Arrival, accounts: Accounts, without: Collection[str]) 
     # A pod counts only if it is what all terms look for.
     friends = [
         offer
-        for offer, tenant in _present(accounts, without)
-        if all(_matches(term, tenant.namespace, tenant.labels) for term in terms)
+        for offer, placed in _present(accounts, without)
+        if all(_matches(term, placed.namespace, placed.labels) for term in terms)
     ]
     domains = {_domain(term, offer) for offer in friends for term in terms}
     # The first of a group that wants to be together may go anywhere.
@@ -113,9 +113,9 @@ def _near_check(subject: Arrival, accounts: Accounts, without: Collection[str]) 
 def _apart_check(subject: Arrival, accounts: Accounts, without: Collection[str]) -> Check:
     domains = {
         domain: None
-        for offer, tenant in _present(accounts, without)
+        for offer, placed in _present(accounts, without)
         for term in subject.demand.apart
-        if _matches(term, tenant.namespace, tenant.labels)
+        if _matches(term, placed.namespace, placed.labels)
         and (domain := _domain(term, offer)) is not None
     }
     return _outside(domains, _APART)
@@ -126,10 +126,10 @@ def _repelled(
 ) -> dict[_Domain, None]:
     """Return the domains where a pod is that does not want the new one near."""
     domains: dict[_Domain, None] = {}
-    for account, tenant in accounts.repellers():
-        if tenant.uid in without or account.offer is None:
+    for account, placed in accounts.repellers():
+        if placed.uid in without or account.offer is None:
             continue
-        for term in tenant.demand.apart:
+        for term in placed.demand.apart:
             if _matches(term, subject.namespace, subject.labels):
                 domain = _domain(term, account.offer)
                 if domain is not None:
@@ -150,11 +150,11 @@ def _spread_check(
         if offer is None or not _is_counted(subject, spread, account, offer, keys):
             continue
         counts[offer.labels[spread.topology_key]] += sum(
-            not tenant.is_leaving
-            and tenant.uid not in without
-            and tenant.namespace == subject.namespace
-            and selects(spread.selector, tenant.labels)
-            for tenant in account.tenants.values()
+            not placed.is_leaving
+            and placed.uid not in without
+            and placed.namespace == subject.namespace
+            and selects(spread.selector, placed.labels)
+            for placed in account.pods.values()
         )
     least = min(counts.values(), default=0)
     if len(counts) < spread.domains_min:
