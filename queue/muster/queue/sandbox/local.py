@@ -67,7 +67,7 @@ class LocalClient:
         )
         watch = self._server.watch(resource, selection.namespace, options)
         try:
-            while not watch.closed:
+            while not watch.ended:
                 await watch.wait()
                 for event in await self._server.watches.read(watch, watch.take()):
                     yield WatchEvent(event.type, event.stored.value)

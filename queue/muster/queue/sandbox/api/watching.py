@@ -124,6 +124,11 @@ class Watch:
         self._events.append(event)
         self._news.set()
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is closed and there is nothing more to take."""
+        return self.closed and not self._events
+
     async def wait(self) -> None:
         """Return when there is something to take or the watch is closed."""
         await self._news.wait()

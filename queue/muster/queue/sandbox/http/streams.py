@@ -70,7 +70,7 @@ class Streams:
         watches, loop = self._server.watches, asyncio.get_running_loop()
         ends_at = loop.time() + limit_s
         is_first, is_over = True, False
-        while not (watch.closed or is_over):
+        while not (watch.ended or is_over):
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(ends_at):
                     await watch.wait()
