@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Final
 from uuid import UUID
@@ -148,25 +149,23 @@ class ApiServer:
         self, place: Place, media_type: str, patch: object, options: WriteOptions
     ) -> Written:
         """Change an object by a patch of one of the media types; raises Refusal."""
-        make: Callable[[Object], Object]
-        match media_type:
-            case "application/json-patch+json":
-                unknown = [f'json patch unknown field "{at}"' for at in unknown_members(patch)]
-                options = options.with_faults(unknown)
-                make = lambda obj: json_patch(obj, patch)  # noqa: E731
-            case "application/merge-patch+json":
-                make = lambda obj: merge_patch(obj, patch)  # noqa: E731
-            case "application/strategic-merge-patch+json" if not place.resource.custom:
-                schema = place.resource.schema
-                make = lambda obj: strategic_merge_patch(schema, obj, patch)  # noqa: E731
-            case "application/apply-patch+yaml":
-                return await self.apply(place, patch, options)
-            case _:
-                raise unsupported_media_type(patch_types(place.resource))
+        if media_type == APPLY_PATCH:
+            return await self.apply(place, patch, options)
+        make: Callable[[Object, object], Object]
+        if media_type == JSON_PATCH:
+            unknown = [f'json patch unknown field "{at}"' for at in unknown_members(patch)]
+            options = options.with_faults(unknown)
+            make = json_patch
+        elif media_type == MERGE_PATCH:
+            make = merge_patch
+        elif media_type == STRATEGIC_PATCH and not place.resource.custom:
+            make = partial(strategic_merge_patch, place.resource.schema)
+        else:
+            raise unsupported_media_type(patch_types(place.resource))
 
         def patched(old: Object | None) -> Object:
             assert old is not None, "no patch creates"
-            return make(old)
+            return make(old, patch)
 
         edit = Edit(patched, merges=media_type == STRATEGIC_PATCH)
         return await self._edit(place, edit, options)
