@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Final
 
 from muster.queue.client.kubeconfig_text import kubeconfig
 from muster.queue.clock import Clock
@@ -23,6 +25,8 @@ from muster.queue.sandbox.http.handler import Handler
 from muster.queue.sandbox.http.serving import HOST, Listener
 from muster.queue.sandbox.http.tls import make_identity
 from muster.queue.sandbox.store.sqlite import SqliteJournal
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,15 @@ async def serve(
         undo.push_async_callback(listener.close)
         undo.callback(server.watches.end_all)  # else their readers would hold up the end
         running = asyncio.create_task(server.run())
+        running.add_done_callback(_log_fault)
         undo.push_async_callback(_end, running)
         yield Serving(server, f"https://{HOST}:{listener.port}", token, identity.certificate)
+
+
+def _log_fault(task: asyncio.Task[None]) -> None:
+    """Tell at once of what would else come to light in the end alone."""
+    if not task.cancelled() and (fault := task.exception()):
+        _LOG.critical("the sandbox no longer serves new definitions", exc_info=fault)
 
 
 async def _end(task: asyncio.Task[None]) -> None:
