@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, Final
 
-from muster.queue.api.timestamps import format_second
 from muster.queue.client.informer import Change, Informer, Key
 from muster.queue.client.kinds import DISRUPTION_BUDGET, POD
 from muster.queue.client.labels import matches_labels
 from muster.queue.client.protocol import Client, Manifest
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
+from muster.queue.simulated.conditions import condition, dated, is_true
 from muster.queue.simulated.revising import revise
 
 _ALLOWED: Final = "DisruptionAllowed"
@@ -36,7 +36,7 @@ def budget_status(budget: Manifest, pods: Iterable[Manifest], now_us: int) -> di
     healthy = sum(map(_is_healthy, guarded))
     allowed = max(0, healthy - wanted) if guarded else 0
     generation = budget["metadata"].get("generation", 0)
-    condition = {
+    told = {
         "type": _ALLOWED,
         "status": str(allowed > 0),
         "reason": "SyncFailed" if why else "SufficientPods" if allowed else "InsufficientPods",
@@ -49,7 +49,7 @@ def budget_status(budget: Manifest, pods: Iterable[Manifest], now_us: int) -> di
         "desiredHealthy": wanted,
         "disruptionsAllowed": allowed,
         "observedGeneration": generation,
-        "conditions": [_dated(condition, budget.get("status") or {}, now_us)],
+        "conditions": [dated(told, condition(budget, _ALLOWED), now_us)],
     }
 
 
@@ -61,9 +61,7 @@ def _is_guarded(pod: Manifest, budget: Manifest) -> bool:
 
 
 def _is_healthy(pod: Manifest) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-    return is_ready and "deletionTimestamp" not in pod["metadata"]
+    return is_true(pod, "Ready") and "deletionTimestamp" not in pod["metadata"]
 
 
 def _uncountable(pods: Iterable[Manifest]) -> str:
@@ -75,15 +73,6 @@ def _uncountable(pods: Iterable[Manifest]) -> str:
                 resource = f"{owner['kind'].lower()}s{'.' if slash else ''}{group}"
                 return f"{resource} does not implement the scale subresource"
     return ""
-
-
-def _dated(condition: dict[str, Any], status: Mapping[str, Any], now_us: int) -> dict[str, Any]:
-    """Say since when a condition has its status."""
-    since = format_second(now_us)
-    for each in status.get("conditions") or ():
-        if (each["type"], each["status"]) == (condition["type"], condition["status"]):
-            since = each["lastTransitionTime"]
-    return {**condition, "lastTransitionTime": since}
 
 
 class BudgetController:

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from muster.queue.api.timestamps import format_second, parse_timestamp
+from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.client.informer import Change, Informer
 from muster.queue.client.kinds import NAMESPACE, POD, SERVICE_ACCOUNT, Kind
 from muster.queue.client.protocol import Client, Manifest, Selection
 from muster.queue.client.refusal import Refusal, ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
+from muster.queue.simulated.conditions import dated
 from muster.queue.simulated.garbage import Kinds
 
 FINALIZER: Final = "kubernetes"
@@ -104,19 +105,14 @@ def conditions(
     known = {each["type"]: each for each in old}
     told = []
     for type_, fine in _FINE.items():
-        status = "True" if type_ in problems else "False"
         reason, message = problems.get(type_, fine)
-        before = known.get(type_, {})
-        since = before.get("lastTransitionTime") if before.get("status") == status else None
-        told.append(
-            {
-                "type": type_,
-                "status": status,
-                "reason": reason,
-                "message": message,
-                "lastTransitionTime": since or format_second(now_us),
-            }
-        )
+        new = {
+            "type": type_,
+            "status": str(type_ in problems),
+            "reason": reason,
+            "message": message,
+        }
+        told.append(dated(new, known.get(type_, {}), now_us))
     return [*others, *told]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.client.protocol import Manifest
+from muster.queue.simulated.conditions import condition, is_true
 
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -63,18 +64,9 @@ def is_terminating(pod: Manifest) -> bool:
     return not is_finished(pod) and is_deleted(pod)
 
 
-def ready_condition(pod: Manifest) -> Manifest:
-    """Return the condition Ready, nothing if there is none."""
-    for condition in pod.get("status", {}).get("conditions", ()):
-        if condition["type"] == "Ready":
-            found: Manifest = condition
-            return found
-    return {}
-
-
 def is_ready(pod: Manifest) -> bool:
     """Whether its condition Ready is true."""
-    return ready_condition(pod).get("status") == "True"
+    return is_true(pod, "Ready")
 
 
 def completion_index(pod: Manifest) -> int:
@@ -113,7 +105,7 @@ def finished_us(pod: Manifest) -> int:
     metadata = pod["metadata"]
     if ends := _ends(pod):
         return max(ends)
-    ready = ready_condition(pod)
+    ready = condition(pod, "Ready")
     if ready.get("status") == "False" and ready.get("lastTransitionTime"):
         return parse_timestamp(ready["lastTransitionTime"])
     if is_deleted(pod):
@@ -132,7 +124,7 @@ def _ends(pod: Manifest) -> list[int]:
 def dispensability(pod: Manifest) -> tuple[bool, int, bool, int, int, int, str]:
     """Sort active pods by it to have those first that a Job gives up first."""
     ready = is_ready(pod)
-    since = ready_condition(pod).get("lastTransitionTime") if ready else None
+    since = condition(pod, "Ready").get("lastTransitionTime") if ready else None
     restarted = [
         each.get("restartCount", 0) for each in pod.get("status", {}).get("containerStatuses", ())
     ]

@@ -17,6 +17,7 @@ from muster.queue.client.protocol import Client, Manifest
 from muster.queue.client.refusal import ignoring
 from muster.queue.client.work import WorkQueue
 from muster.queue.clock import Clock
+from muster.queue.simulated.conditions import condition
 from muster.queue.simulated.nodes.node_objects import LEASE_NAMESPACE
 from muster.queue.simulated.nodes.pods_by_node import PodsByNode
 from muster.queue.simulated.revising import based_on
@@ -172,10 +173,10 @@ def tainted(node: Manifest, now_us: int) -> list[_JSON]:
 def unready(pod: Manifest, now_us: int) -> list[_JSON] | None:
     """Return the conditions of a pod whose node is not ready; None if they say so already."""
     conditions = list(pod.get("status", {}).get("conditions") or ())
-    for index, condition in enumerate(conditions):
-        if condition["type"] == "Ready" and condition["status"] == "True":
+    for index, each in enumerate(conditions):
+        if each["type"] == "Ready" and each["status"] == "True":
             now = format_second(now_us)
-            conditions[index] = {**condition, "status": "False", "lastTransitionTime": now}
+            conditions[index] = {**each, "status": "False", "lastTransitionTime": now}
             return conditions
     return None
 
@@ -186,11 +187,7 @@ def _conditions(node: Manifest) -> list[_JSON]:
 
 def _readiness(node: Manifest) -> str | None:
     """Return the status of a node's condition Ready; None when it never reported."""
-    for condition in _conditions(node):
-        if condition["type"] == "Ready":
-            status: str = condition["status"]
-            return status
-    return None
+    return condition(node, "Ready").get("status")
 
 
 def _heartbeat(node: Manifest) -> list[str | None]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from muster.queue.api.timestamps import format_micro_time, format_second
 from muster.queue.client.protocol import Manifest
+from muster.queue.simulated.conditions import dated
 from muster.queue.simulated.node_specs import HOSTNAME, NodeSpec
 from muster.queue.simulated.nodes.marks import SIMULATED
 
@@ -77,18 +78,14 @@ def node_conditions(before: tuple[Manifest, ...], now_us: int) -> list[dict[str,
     now = format_second(now_us)
     conditions = []
     for name, status, reason, message in _CONDITIONS:
-        old = known.pop(name, {})
-        same = old.get("status") == status
-        conditions.append(
-            {
-                "type": name,
-                "status": status,
-                "lastHeartbeatTime": now,
-                "lastTransitionTime": old.get("lastTransitionTime", now) if same else now,
-                "reason": reason,
-                "message": message,
-            }
-        )
+        new = {
+            "type": name,
+            "status": status,
+            "lastHeartbeatTime": now,
+            "reason": reason,
+            "message": message,
+        }
+        conditions.append(dated(new, known.pop(name, {}), now_us))
     return conditions + [dict(each) for each in known.values()]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from muster.queue.api.timestamps import format_second
 from muster.queue.client.protocol import Manifest
+from muster.queue.simulated.conditions import dated
 from muster.queue.simulated.nodes.containers import KILLED, Container, Role, Termination
 from muster.queue.simulated.nodes.pod_run import DEADLINE_EXCEEDED, PodRun
 
@@ -93,10 +94,8 @@ def _conditions(run: PodRun, pod: Manifest, phase: str, now_us: int) -> list[_JS
     found = []
     for verdict in _verdicts(run, pod, phase, now_us):
         known = before.pop(verdict.type, {})
-        status = "True" if verdict.holds else "False"
-        changed = known.get("status") != status
-        since = format_second(now_us) if changed else known.get("lastTransitionTime")
-        condition = {"type": verdict.type, "status": status, "lastTransitionTime": since}
+        new = {"type": verdict.type, "status": str(verdict.holds)}
+        condition = dated(new, known, now_us)
         if verdict.reason:
             condition["reason"] = verdict.reason
         if verdict.message:

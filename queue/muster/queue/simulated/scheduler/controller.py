@@ -7,12 +7,12 @@ from random import Random
 from typing import Any, Final
 from zlib import crc32
 
-from muster.queue.api.timestamps import format_second
 from muster.queue.client.informer import Change, Informer
 from muster.queue.client.kinds import NODE, POD
 from muster.queue.client.protocol import Client, Disconnected, Manifest
 from muster.queue.client.refusal import Refusal, ignoring
 from muster.queue.clock import Clock
+from muster.queue.simulated.conditions import condition, dated
 from muster.queue.simulated.events import Recorder, Subject
 from muster.queue.simulated.revising import revise
 from muster.queue.simulated.scheduler.accounts import PlacedPod
@@ -147,7 +147,7 @@ class SchedulerController:
         for victim in decision.victims:
             await self._preempt(victim, decision)
         self._report(decision.pod, "Warning", "FailedScheduling", "Scheduling", decision.message)
-        now = format_second(self._clock.now_us())
+        now_us = self._clock.now_us()
 
         def revision(pod: Manifest) -> dict[str, Any] | None:
             status = pod.get("status", {})
@@ -162,7 +162,7 @@ class SchedulerController:
                 "reason": "Unschedulable",
                 "message": decision.message,
             }
-            if conditions := _with_condition(pod, new, now):
+            if conditions := _with_condition(pod, new, now_us):
                 changes["conditions"] = conditions
             return {"status": changes} if changes else None
 
@@ -170,7 +170,7 @@ class SchedulerController:
 
     async def _preempt(self, victim: PlacedPod, decision: Refuse) -> None:
         """Delete a pod for the sake of another one, and say so in its status first."""
-        now = format_second(self._clock.now_us())
+        now_us = self._clock.now_us()
         told = f"{self._name}: preempting to accommodate a higher priority pod"
         new = {
             "type": "DisruptionTarget",
@@ -180,7 +180,7 @@ class SchedulerController:
         }
 
         def revision(pod: Manifest) -> dict[str, Any] | None:
-            conditions = _with_condition(pod, new, now)
+            conditions = _with_condition(pod, new, now_us)
             return {"status": {"conditions": conditions}} if conditions else None
 
         with ignoring("NotFound"):
@@ -200,15 +200,14 @@ class SchedulerController:
         self._events.report(Subject(POD, pod), type_, reason, action, note)
 
 
-def _with_condition(pod: Manifest, new: dict[str, Any], now: str) -> list[Manifest] | None:
+def _with_condition(pod: Manifest, new: dict[str, Any], now_us: int) -> list[Manifest] | None:
     """Return a pod's conditions with one set, None if it is there already."""
     conditions: list[Manifest] = pod.get("status", {}).get("conditions", [])
-    old = next((each for each in conditions if each["type"] == new["type"]), {})
+    old = condition(pod, new["type"])
     wanted = {**new, "observedGeneration": pod["metadata"].get("generation", 0)}
     if all(old.get(field) == value for field, value in wanted.items()):
         return None
-    since = old["lastTransitionTime"] if old.get("status") == new["status"] else now
-    made = {**wanted, "lastProbeTime": None, "lastTransitionTime": since}
+    made = {**dated(wanted, old, now_us), "lastProbeTime": None}
     if not old:
         return [*conditions, made]
     return [made if each is old else each for each in conditions]

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from muster.queue.api.timestamps import parse_timestamp
 from muster.queue.client.protocol import Manifest
+from muster.queue.simulated.conditions import condition, is_true
 from muster.queue.simulated.scheduler.accounts import (
     Accounts,
     NodeAccount,
@@ -335,10 +336,6 @@ def _placed(pod: Manifest, asked: Demand) -> PlacedPod:
         labels=metadata.get("labels", {}),
         is_leaving=is_leaving,
         is_preempted=is_leaving
-        and any(
-            each["type"] == "DisruptionTarget"
-            and each["status"] == "True"
-            and each.get("reason") == "PreemptionByScheduler"
-            for each in status.get("conditions", ())
-        ),
+        and is_true(pod, "DisruptionTarget")
+        and condition(pod, "DisruptionTarget").get("reason") == "PreemptionByScheduler",
     )
