@@ -19,6 +19,8 @@ from muster.queue.sandbox.http.rendering import Renderer
 
 _LIFE_S: Final = 1800
 """How long a watch lasts whose client doesn't say; it then begins another one."""
+_STALLED_MAX_S: Final = 60.0
+"""How long a client may leave what it was sent unread, when no more fits into the connection."""
 _GONE: Final = 410
 
 
@@ -53,6 +55,8 @@ class Streams:
         try:
             await response.prepare(request)
             await self._write(response, watch, renderer, options, limit_s or _LIFE_S)
+        except TimeoutError:
+            _abort(request)
         except Refusal as refusal:  # of a conversion
             await response.write(orjson.dumps(gone(refusal)) + b"\n")
         finally:
@@ -83,7 +87,8 @@ class Streams:
                 lines.append(renderer.event(event, first=is_first))
                 is_first = False
             if lines:
-                await response.write(b"".join(lines))
+                async with asyncio.timeout(_STALLED_MAX_S):
+                    await response.write(b"".join(lines))
 
 
 def _abort(request: web.BaseRequest) -> None:
