@@ -23,14 +23,13 @@ from muster.queue.sandbox.kinds.amounts import (
     resource_name_errors,
 )
 from muster.queue.sandbox.kinds.names import label_key
-from muster.queue.sandbox.kinds.pod_resources import Amounts, container_amounts
+from muster.queue.sandbox.kinds.pod_resources import COMPUTE, Amounts, container_amounts
 from muster.queue.sandbox.kinds.quantities import nanos
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.kinds.strategy import BuiltInStrategy, part
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")
-_POD_LEVEL: Final = ("cpu", "memory")
 _RATIO: Final = "maxLimitRequestRatio"
 
 
@@ -214,7 +213,7 @@ def _pod_amounts(spec: Shared, kind: str) -> Amounts:
     whole = part(spec, "resources", kind)
     return {
         **container_amounts(spec, kind),
-        **{name: amount for name, amount in whole.items() if name in _POD_LEVEL},
+        **{name: amount for name, amount in whole.items() if name in COMPUTE},
     }
 
 

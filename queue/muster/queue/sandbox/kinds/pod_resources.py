@@ -15,13 +15,13 @@ from muster.queue.sandbox.kinds.resources import Object, Shared
 Amounts = Mapping[str, str]
 
 HUGE_PAGES: Final = "hugepages-"
-_POD_LEVEL: Final = ("cpu", "memory")
-_CLASSED: Final = ("cpu", "memory")
+COMPUTE: Final = ("cpu", "memory")
+"""What decides the class of service, and pods can ask for as a whole."""
 
 
 def is_pod_level(resource: str) -> bool:
     """Say whether a resource can be asked for by a pod as a whole."""
-    return resource in _POD_LEVEL or resource.startswith(HUGE_PAGES)
+    return resource in COMPUTE or resource.startswith(HUGE_PAGES)
 
 
 def container_amounts(spec: Shared, kind: str) -> dict[str, str]:
@@ -71,7 +71,7 @@ def fill_pod_resources(spec: Object) -> None:
     if not limits:
         return
     for name, amount in container_amounts(spec, "requests").items():
-        if name in _POD_LEVEL:
+        if name in COMPUTE:
             requests.setdefault(name, amount)
     requests = {name: amount for name, amount in limits.items() if is_pod_level(name)} | requests
     spec["resources"] = {**resources, "limits": limits}
@@ -93,7 +93,7 @@ def service_class(pod: Shared) -> str:
     if not requests and not limits:
         return "BestEffort"
     guaranteed = all(
-        all(nanos(_of(holder, "limits", name)) > 0 for name in _CLASSED) for holder in holders
+        all(nanos(_of(holder, "limits", name)) > 0 for name in COMPUTE) for holder in holders
     )
     equal = requests.keys() <= limits.keys() and all(
         requests[name] == limits[name] for name in requests
@@ -106,7 +106,7 @@ def _classed(holders: Iterable[Shared], kind: str) -> dict[str, int]:
     """Return the sums of what counts for the class of service, in nano-units."""
     sums: dict[str, int] = {}
     for holder in holders:
-        for name in _CLASSED:
+        for name in COMPUTE:
             if (amount := nanos(_of(holder, kind, name))) > 0:
                 sums[name] = sums.get(name, 0) + amount
     return sums

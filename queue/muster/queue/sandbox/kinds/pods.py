@@ -14,6 +14,7 @@ from muster.queue.client.refusal import FieldError
 from muster.queue.sandbox.kinds.names import dns_label
 from muster.queue.sandbox.kinds.pod_defaults import fill_pod, fill_pod_spec
 from muster.queue.sandbox.kinds.pod_resources import service_class
+from muster.queue.sandbox.kinds.pod_scheduling import PREFERRED, REQUIRED
 from muster.queue.sandbox.kinds.pod_status import pod_status_errors
 from muster.queue.sandbox.kinds.pod_updates import pod_update_errors
 from muster.queue.sandbox.kinds.pod_validation import pod_errors, template_errors
@@ -138,8 +139,8 @@ def _select_by_own_labels(pod: Object) -> None:
 
 
 def _affinity_terms(affinity: Object) -> Iterator[Any]:
-    yield from affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-    for each in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+    yield from affinity.get(REQUIRED) or ()
+    for each in affinity.get(PREFERRED) or ():
         yield each["podAffinityTerm"]
 
 
