@@ -1,6 +1,7 @@
 """`muster sandbox`: its life as a terminal sees it, and what it says when something is off."""
 
 import os
+import shlex
 import signal
 import socket
 import sqlite3
@@ -160,7 +161,7 @@ def test_the_kubeconfig_may_be_elsewhere(home: Home, tmp_path: Path) -> None:
     with home.up("--nodes", 0, "--kubeconfig", kubeconfig) as up:
         assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
         assert url_in(kubeconfig) == up.url
-        assert str(kubeconfig) in home.run("status").out
+        assert shlex.quote(str(kubeconfig)) in home.run("status").out
         assert home.run("node", "heal", "node").err == "There is no node node.\n"
         home.run("down")
         assert up.end().code == 0

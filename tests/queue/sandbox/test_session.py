@@ -152,8 +152,8 @@ def test_a_private_file_is_private_whatever_was_there(tmp_path: Path) -> None:
     "environment, directory",
     [
         ({"XDG_STATE_HOME": "/state"}, "/state/muster/sandbox"),
-        ({"HOME": "/home/me"}, "/home/me/.local/state/muster/sandbox"),
-        ({"XDG_STATE_HOME": "", "HOME": "/home/me"}, "/home/me/.local/state/muster/sandbox"),
+        ({"HOME": "/me"}, "/me/.local/state/muster/sandbox"),
+        ({"XDG_STATE_HOME": "", "HOME": "/me"}, "/me/.local/state/muster/sandbox"),
     ],
 )
 def test_the_folder_is_that_of_the_user(
