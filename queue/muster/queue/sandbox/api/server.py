@@ -23,16 +23,18 @@ from muster.queue.client.refusal import (
     unsupported_media_type,
 )
 from muster.queue.clock import Clock
-from muster.queue.sandbox.api import subresources
 from muster.queue.sandbox.api.attributes import Attributes, User
+from muster.queue.sandbox.api.bindings import bind
 from muster.queue.sandbox.api.catalogue import Catalogue
 from muster.queue.sandbox.api.conversion import Converter
 from muster.queue.sandbox.api.definitions import Definitions, Hands
 from muster.queue.sandbox.api.deleting import Deleted, Deleter
+from muster.queue.sandbox.api.evictions import Evictor
 from muster.queue.sandbox.api.form import Place
 from muster.queue.sandbox.api.https import Caller
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.reading import Listing, ListOptions, Reader
+from muster.queue.sandbox.api.scales import scale_of, scaled
 from muster.queue.sandbox.api.transient import FORMS, read_as, undecodable
 from muster.queue.sandbox.api.versions import Convert, Versions
 from muster.queue.sandbox.api.watching import Watch, Watches, WatchOptions
@@ -90,6 +92,7 @@ class ApiServer:
             self.store, self.catalogue, self.versions, self.webhooks, clock, chance
         )
         self.deleter = Deleter(self.store, self.reader, self.versions, self.webhooks, clock)
+        self._evictor = Evictor(self.store, self.catalogue, self.reader, self.writer, self.deleter)
         self.watches = Watches(self.store, self.versions)
         hands = Hands(self._update_definition, self._delete_all_of, self.watches.end_of)
         self._definitions = Definitions(
@@ -100,7 +103,7 @@ class ApiServer:
 
     async def get(self, place: Place) -> Stored:
         if place.subresource == "scale":
-            return subresources.scale_of(place, await self.reader.get(place))
+            return scale_of(place, await self.reader.get(place))
         return await self.reader.get(place)
 
     async def list(self, resource: Resource, namespace: str, options: ListOptions) -> Listing:
@@ -125,12 +128,12 @@ class ApiServer:
         except DecodingError as error:
             raise undecodable(error, form.kind, form.api_version) from None
         if place.subresource == "binding":
-            edit = Edit(subresources.bind(place, body, self.writer.now()), trusted=True)
+            edit = Edit(bind(place, body, self.writer.now()), trusted=True)
             await self._ask_webhooks(place, body, options)
             written = await self.writer.update(place, edit, options)
         else:
             await self._ask_webhooks(place, body, options)
-            written = await subresources.evict(self, place, body, options)
+            written = await self._evictor.evict(place, body, options)
         return written._replace(warnings=(*warnings, *written.warnings))
 
     async def replace(self, place: Place, body: Object, options: WriteOptions) -> Written:
@@ -204,9 +207,9 @@ class ApiServer:
     async def _edit(self, place: Place, edit: Edit, options: WriteOptions) -> Written:
         if place.subresource != "scale":
             return await self.writer.update(place, edit, options)
-        edit = subresources.scaled(place, edit, options)
+        edit = scaled(place, edit, options)
         written = await self.writer.update(place, edit, options)
-        return written._replace(stored=subresources.scale_of(place, written.stored))
+        return written._replace(stored=scale_of(place, written.stored))
 
     async def delete(self, place: Place, asked: Shared, options: WriteOptions) -> Deleted:
         """Delete one object; `asked` is a DeleteOptions."""
