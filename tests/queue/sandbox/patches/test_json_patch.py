@@ -181,3 +181,30 @@ def test_a_move_there_and_back_changes_nothing(before: Map, data: st.DataObject)
 def test_a_document_passes_the_test_of_itself(document: Map) -> None:
     tests = [op("test", pointer(name), value=deepcopy(value)) for name, value in document.items()]
     assert json_patch(document, [op("test", "", value=deepcopy(document)), *tests]) is document
+
+
+def test_copies_of_copies_are_refused_before_they_fill_the_memory() -> None:
+    doubling = [{"op": "copy", "from": "/a", "path": "/a/-"}] * 1_000
+
+    with pytest.raises(Refusal) as refused:
+        json_patch({"a": ["x" * 1000]}, doubling)
+
+    assert refused.value.code == 422
+
+
+@pytest.mark.parametrize("op", ["copy", "move"])
+def test_what_makes_an_object_too_deep_is_refused(op: str) -> None:
+    deeper = [
+        step
+        for _ in range(5_000)
+        for step in (
+            {"op": "add", "path": "/b", "value": {}},
+            {"op": op, "from": "/a", "path": "/b/a"},
+            {"op": "move", "from": "/b", "path": "/a"},
+        )
+    ][:9_999]
+
+    with pytest.raises(Refusal) as refused:
+        json_patch({"a": {}}, deeper)
+
+    assert refused.value.code == 422

@@ -49,9 +49,12 @@ async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, l
             value = {}
         check_head(value)
     except (ParseError, DecodingError) as error:
+        why = str(error)
+        if not why.startswith("yaml: "):
+            why = f"couldn't get version/kind; json parse error: {why}"
         raise bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind.kind}): "
-            f"couldn't get version/kind; json parse error: {error} ({_shown(body)})"
+            f"{why} ({_shown(body)})"
         ) from None
     return value, faults
 

@@ -20,6 +20,7 @@ from muster.queue.sandbox.http.wire import LENGTH, VARINT, Field, Message, Read,
 from muster.queue.sandbox.kinds.resources import Object
 from muster.queue.sandbox.kinds.schemas import field_numbers
 from muster.queue.sandbox.schema.node import Schema
+from muster.queue.sandbox.schema.parsing import is_too_deep
 
 MAGIC: Final = b"k8s\0"
 
@@ -57,9 +58,10 @@ def decode_content(content: bytes, schema: Schema) -> Object:
     """Return an object of a built-in type but for its kind and version; raises WireError."""
     try:
         decoded = _message(schema).read(content, 0, len(content), None)
-        orjson.dumps(decoded)  # or it couldn't be kept
-    except (RecursionError, orjson.JSONEncodeError):
+    except RecursionError:
         raise WireError("exceeded max depth") from None
+    if is_too_deep(decoded):
+        raise WireError("exceeded max depth")
     return decoded
 
 

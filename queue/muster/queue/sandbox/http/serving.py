@@ -71,6 +71,7 @@ class _Server(web.Server):
             loop=asyncio.get_running_loop(),
             keepalive_timeout=_KEPT_S,
             access_log=None,  # type: ignore[arg-type]  # which is how it is turned off
+            auto_decompress=False,  # nor does a real server
         )
 
 

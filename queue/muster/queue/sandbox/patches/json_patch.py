@@ -12,16 +12,21 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import orjson
+
 from muster.queue.client.refusal import Refusal, bad_request
 from muster.queue.sandbox.patches.merge_patch import rejected
 from muster.queue.sandbox.schema.correlation import same
 from muster.queue.sandbox.schema.defaulting import copied
 from muster.queue.sandbox.schema.go import json_type
+from muster.queue.sandbox.schema.parsing import is_too_deep
 
 Json = Any
 """A part of an object: it belongs to the request."""
 
 _OPERATIONS_MAX: Final = 10_000
+_COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
+"""By all operations together: a few copies of copies would fill any memory."""
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
 
 _MEMBERS: Final = ("op", "path", "from", "value")
@@ -32,16 +37,28 @@ def json_patch(obj: dict[str, Any], operations: object) -> dict[str, Any]:
     Apply operations, decoded from JSON, to an object in place; return the object that results.
 
     The operations stay as they are, for another attempt. Raises 400 for what is no list of
-    operations, 413 for too many, 422 if one doesn't apply.
+    operations, 413 for too many, 422 if one doesn't apply or they make too much of too little.
     """
     if operations is None:
         return obj
     document: Json = obj
-    for operation in _checked(operations):
-        document = _operated(document, operation)
-    if not isinstance(document, dict):
+    left_bytes = _COPIED_BYTES_MAX
+    try:
+        for operation in _checked(operations):
+            if operation.get("op") == "copy":
+                left_bytes -= _size(_value(document, operation.get("from", "")))
+                if left_bytes < 0:
+                    raise rejected()
+            document = _operated(document, operation)
+    except (RecursionError, orjson.JSONEncodeError):  # it made itself too deep on its way
+        raise rejected() from None
+    if not isinstance(document, dict) or is_too_deep(document):
         raise rejected()
     return document
+
+
+def _size(value: Json) -> int:
+    return len(orjson.dumps(value))
 
 
 def unknown_members(operations: object) -> list[str]:

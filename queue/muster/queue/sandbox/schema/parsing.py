@@ -8,10 +8,21 @@ Errors are in the words of the real server, as far as they don't depend on its o
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import orjson
+
+DEPTH_MAX: Final = 200
+"""How many objects and lists may be in each other."""
+_WRITABLE_DEPTH_MAX: Final = 254
+"""How many can be written as bytes: what is kept or told of an object is some levels deeper."""
+_INT64_MIN: Final = -(2**63)
+_UINT64_MAX: Final = 2**64 - 1
+_DIGITS_MAX: Final = 20
+"""Of an integer in 64 bits, with its sign."""
 
 _KEY_EXPECTED: Final = "looking for beginning of object key string"
 # What Python's parser misses, and how the real one says so.
@@ -39,7 +50,9 @@ def parse_json(body: bytes) -> tuple[Any, list[str]]:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return _parse_slowly(body)
-    if _is_rendered(value, body):
+    if body.count(b"{") + body.count(b"[") > DEPTH_MAX and is_too_deep(value):
+        raise _too_deep(body)
+    if orjson.dumps(value) == body.rstrip():  # it is in the least space, so each key once
         return value, []
     # Each key has a quote and a colon, so as many of them as keys means that none is missing.
     if body.count(b'":') == _count_keys(value):
@@ -47,12 +60,19 @@ def parse_json(body: bytes) -> tuple[Any, list[str]]:
     return _parse_slowly(body)
 
 
-def _is_rendered(value: Any, body: bytes) -> bool:
-    """Tell whether a text is how its value is written in the least space, so each key once."""
+def is_too_deep(value: Any) -> bool:
+    """Tell whether a value of JSON, of any depth, has more levels than there may be."""
+    for _ in range(_WRITABLE_DEPTH_MAX - DEPTH_MAX):
+        value = [value]
     try:
-        return orjson.dumps(value) == body.rstrip()
-    except orjson.JSONEncodeError:  # an integer of more than 64 bits
-        return False
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return True
+    return False
+
+
+def _too_deep(body: bytes) -> ParseError:
+    return ParseError(f"invalid character '{body.lstrip()[:1].decode()}' exceeded max depth")
 
 
 def _count_keys(value: Any) -> int:
@@ -74,22 +94,47 @@ class _Repeating(dict[str, Any]):
 def _parse_slowly(body: bytes) -> tuple[Any, list[str]]:
     text = body.decode(errors="replace")
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_refuse_constant,
+            parse_float=_float,
+            parse_int=_integer,
+        )
     except json.JSONDecodeError as error:
         raise ParseError(_explained(error, text)) from None
     except RecursionError:
-        character = text.lstrip()[0]
-        raise ParseError(f"invalid character '{character}' exceeded max depth") from None
+        raise _too_deep(body) from None
+    if is_too_deep(plain := _plain(value)):
+        raise _too_deep(body)
     faults = [f'duplicate field "{place.lstrip(".")}"' for place in _repetitions(value, "")]
-    return _plain(value), faults
+    return plain, faults
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ParseError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return number
+
+
+def _integer(text: str) -> int | float:
+    if len(text) <= _DIGITS_MAX and in_64_bits(number := int(text)):
+        return number
+    return _float(text)
+
+
+def in_64_bits(number: int) -> bool:
+    """Tell whether it is no float to API servers, which is what all larger numbers are."""
+    return _INT64_MIN <= number <= _UINT64_MAX
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = _Repeating(pairs)
     if len(found) == len(pairs):
         return dict(pairs)
-    names = [name for name, _ in pairs]
-    found.repeated = tuple(name for name in found if names.count(name) > 1)
+    counts = Counter(name for name, _ in pairs)
+    found.repeated = tuple(name for name in found if counts[name] > 1)
     return found
 
 
