@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
-from muster.queue.client.kinds import JOB, NAMESPACE, POD, Kind
+from muster.queue.client.kinds import CORE_EVENT, JOB, NAMESPACE, POD, Kind
 from muster.queue.client.protocol import Client, Selection
 from muster.queue.client.refusal import Refusal
 from muster.queue.clock import Clock, LoopClock, VirtualLoop
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.local import LocalClient
-from muster.queue.simulated.events import CORE_EVENT
 from muster.queue.simulated.node_specs import NodeSpec
 
 Manifest = dict[str, Any]

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from muster.queue.client.kinds import CONFIG_MAP, CRD, JOB, NAMESPACE, POD, Kind
+from muster.queue.client.kinds import (
+    CONFIG_MAP,
+    CORE_EVENT,
+    CRD,
+    JOB,
+    NAMESPACE,
+    POD,
+    SERVICE_ACCOUNT,
+    Kind,
+)
 from muster.queue.client.protocol import Selection
-from muster.queue.simulated.events import CORE_EVENT
 from muster.queue.simulated.jobs.conditions import finish_condition
 from muster.queue.simulated.jobs.pods import TRACKING_FINALIZER
-from muster.queue.simulated.namespaces import SERVICE_ACCOUNT
 from muster.queue.simulated.node_specs import plain_cluster
 from tests.queue.simulated.sandbox import Manifest, Sandbox, run
 

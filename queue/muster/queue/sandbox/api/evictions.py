@@ -69,8 +69,8 @@ class Evictor:
         ]
         if len(budgets) > 1:
             message = (
-                "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
-                "not support."
+                "This pod has more than one PodDisruptionBudget, which the eviction "
+                "subresource does not support."
             )
             raise Refusal(500, "", message)
         resource = self._catalogue.storage(_BUDGETS)
