@@ -38,7 +38,7 @@ format: setup ## Format the code and repair what the linter can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup ## Measure the engine against its targets
+bench: setup ## Measure the engine and the sandbox against their targets
 	$(BIN)/python -m tests.bench
 
 crds: setup ## Write crds/ from the API models

@@ -1,5 +1,5 @@
 """
-Measure the engine against its targets and print the table.
+Measure the engine and the sandbox against their targets and print the table.
 
     python -m tests.bench [--small | --full] [--only NAME ...] [--profile]
                           [--json FILE] [--markdown FILE]
@@ -21,7 +21,11 @@ from tests.bench import admissions, cycles, memory, preemption, sandbox, traces
 from tests.bench.measure import SMALL, Measured, Row, Scale, Unavailable, measured
 from tests.bench.report import as_json, as_markdown, as_text, replaced
 
-GROUPS = (cycles, admissions, preemption, memory, traces, sandbox)
+TABLES = {
+    "engine": (cycles, admissions, preemption, memory, traces),
+    "sandbox": (sandbox,),
+}
+"""Groups of rows by the table of the document that they are in."""
 PROFILED_FUNCTIONS = 15
 
 
@@ -47,18 +51,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = json.dumps(as_json(done, skipped), indent=2, ensure_ascii=False)
         options.json.write_text(f"{text}\n", encoding="utf-8")
     if options.markdown is not None:
-        table = as_markdown(done, skipped, machine=_machine())
         document = options.markdown.read_text(encoding="utf-8")
-        options.markdown.write_text(replaced(document, table), encoding="utf-8")
+        for name in TABLES:
+            names = {row.name for row in rows_of(name, scale)}
+            if rows := [each for each in done if each.row.name in names]:
+                reasons = [each for each in skipped if each.partition(". ")[0] in names]
+                table = as_markdown(rows, reasons, machine=_machine())
+                document = replaced(document, name, table)
+        options.markdown.write_text(document, encoding="utf-8")
+
+
+def rows_of(table: str, scale: Scale) -> list[Row]:
+    return [row for group in TABLES[table] for row in group.rows(scale)]
 
 
 def all_rows(scale: Scale) -> list[Row]:
-    return [row for group in GROUPS for row in group.rows(scale)]
+    return [row for name in TABLES for row in rows_of(name, scale)]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.bench", description="Measure the engine against its targets."
+        prog="python -m tests.bench", description="Measure against the targets."
     )
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--small", action="store_true", help="small inputs: does everything run?")
@@ -77,7 +90,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all figures")
     parser.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="replace the table in a document"
+        "--markdown",
+        metavar="FILE",
+        type=Path,
+        help="replace the tables of these rows in a document",
     )
     return parser.parse_args(arguments)
 

@@ -13,9 +13,6 @@ from typing import Any
 
 from tests.bench.measure import REFERENCE_MS, Measured
 
-BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
-BETWEEN = re.compile(f"(?<={BEGIN}\n).*?(?={END})", re.DOTALL)
-
 HEADER = ("row", "ours: median (min-max)", "scaled", "peer", "better", "target", "", "calibration")
 
 
@@ -92,13 +89,20 @@ def as_text(measured: Measured, *, full: bool) -> str:
 def as_markdown(rows: Sequence[Measured], skipped: Iterable[str], *, machine: str) -> str:
     """Return the table, then what each row is."""
     low, high = REFERENCE_MS
+    told = f"takes {(low + high) // 2} ms"
+    table = [HEADER, *(cells(measured, full=True) for measured in rows)]
+    if any(measured.row.peer for measured in rows):
+        told += "; *better* is the peer's figure against that"
+    else:
+        table = [(*line[:3], *line[5:]) for line in table]
+    header, *body = ("| " + " | ".join(line) + " |" for line in table)
     lines = [
         f"Measured on {machine}. Units are those of *ours*; *scaled* is ours where the calibration",
-        f"takes {(low + high) // 2} ms; *better* is the peer's figure against that.",
+        f"{told}.",
         "",
-        "| " + " | ".join(HEADER) + " |",
-        "|" + "---|" * len(HEADER),
-        *("| " + " | ".join(cells(measured, full=True)) + " |" for measured in rows),
+        header,
+        "|" + "---|" * len(table[0]),
+        *body,
         "",
         "| row | what is measured | what was counted | what is excluded |",
         "|---|---|---|---|",
@@ -118,11 +122,18 @@ def _described(measured: Measured) -> str:
     return f"| {row.name} | {row.what} | {'; '.join(found)} | {row.excluded} |"
 
 
-def replaced(document: str, table: str) -> str:
+def markers(name: str) -> tuple[str, str]:
+    """Return the lines of a document that a table stands between."""
+    return f"<!-- bench {name}: begin -->", f"<!-- bench {name}: end -->"
+
+
+def replaced(document: str, name: str, table: str) -> str:
     """Return a document with the table between its markers made anew; ValueError without them."""
-    if not BETWEEN.search(document):
-        raise ValueError(f"no lines {BEGIN!r} and {END!r} to put the table between")
-    return BETWEEN.sub(lambda _: table, document, count=1)
+    begin, end = markers(name)
+    between = re.compile(f"(?<={begin}\n).*?(?={end})", re.DOTALL)
+    if not between.search(document):
+        raise ValueError(f"no lines {begin!r} and {end!r} to put the table between")
+    return between.sub(lambda _: table, document, count=1)
 
 
 def as_json(rows: Iterable[Measured], skipped: Iterable[str]) -> dict[str, Any]:

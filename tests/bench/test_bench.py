@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.__main__ import all_rows, main
+from tests.bench.__main__ import TABLES, all_rows, main
 from tests.bench.measure import (
     SMALL,
     Measured,
@@ -17,7 +17,7 @@ from tests.bench.measure import (
     Unit,
     calibrate_ms,
 )
-from tests.bench.report import BEGIN, END, as_markdown, as_text, number, replaced
+from tests.bench.report import as_markdown, as_text, markers, number, replaced
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,6 +36,17 @@ COUNTS: dict[str, Mapping[str, int]] = {
     "preempt-400": {"evictions": 16},
     "preempt-400-fair": {"evictions": 16},
     "memory": {"workloads": 2_000},
+    "sandbox-start-0-nodes": {"starts": 2},
+    "sandbox-start-8-nodes": {"starts": 2},
+    "sandbox-restart": {"objects": 200},
+    "sandbox-create": {"created": 80},
+    "sandbox-apply": {"applied": 80},
+    "sandbox-create-full": {"created": 80},
+    "sandbox-apply-full": {"applied": 80},
+    "sandbox-watch": {"events": 20 * 40},
+    "sandbox-list": {"listed": 200},
+    "sandbox-pods": {"ended": 200},
+    "sandbox-idle": {"running": 200},
 }
 """What the small inputs come to, where no clock has a say."""
 
@@ -180,26 +191,35 @@ def test_numbers_have_three_digits(value: float, text: str) -> None:
 
 def test_the_table_in_a_document_is_made_anew() -> None:
     table = as_markdown([a_measurement()], ["x. No way."], machine="this machine")
-    document = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    begin, end = markers("engine")
+    document = f"before\n{begin}\nold\n{end}\nafter\n"
 
-    new = replaced(document, table)
+    new = replaced(document, "engine", table)
 
-    assert new == f"before\n{BEGIN}\n{table}{END}\nafter\n"
-    assert replaced(new, table) == new
+    assert new == f"before\n{begin}\n{table}{end}\nafter\n"
+    assert replaced(new, "engine", table) == new
     assert "| row | 60 ms | 120 | 120 | 1x | ≤ 80 | missed | 49 ms |" in new
     assert "Not measured: x. No way." in new
 
 
 def test_a_document_without_a_place_for_the_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="bench: begin"):
-        replaced("text", "table")
+    with pytest.raises(ValueError, match="bench sandbox: begin"):
+        replaced("text", "sandbox", "table")
 
 
-def test_the_document_has_a_place_for_the_table() -> None:
+def test_a_table_without_peers_has_no_columns_for_them() -> None:
+    table = as_markdown([a_measurement(peer=None)], [], machine="this machine")
+
+    assert "| row | 60 ms | 120 | ≤ 80 | missed | 49 ms |" in table
+    assert "peer" not in table
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_document_has_a_place_for_each_table(name: str) -> None:
     document = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
 
-    assert all(name in document for name in MEASURABLE), "run `make bench` with --markdown"
-    assert replaced(document, "table\n") != document
+    assert all(row in document for row in MEASURABLE), "run `make bench` with --markdown"
+    assert replaced(document, name, "table\n") != document
 
 
 def test_an_unknown_row_is_named_and_the_known_ones_are_listed() -> None:
