@@ -251,11 +251,26 @@ def test_health_is_for_everybody(path: str, probe: Probe) -> None:
 
 
 @pytest.mark.parametrize("name", ["limit", "timeoutSeconds"])
-@pytest.mark.parametrize("value", ["x", "1.5", "1e3", "99999999999999999999"])
+@pytest.mark.parametrize(
+    "value", ["x", "1.5", "1e3", "99999999999999999999", "٣", "1_0", "9" * 5000]
+)
 def test_a_number_is_a_number(name: str, value: str, probe: Probe) -> None:
     answer = probe.api.request("GET", collection(probe.a(*MAP)), **{name: value})
 
     answer.expect_refusal(400, "BadRequest", f'strconv.ParseInt: parsing "{value}": ')
+
+
+@pytest.mark.parametrize("value", ["9223372036854775807", "-1", "+1", "007"])
+def test_a_limit_may_be_any_number_of_64_bits(value: str, probe: Probe) -> None:
+    probe.api.request("GET", collection(probe.a(*MAP)), limit=value).expect(200)
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "+1", "٣", "1_0", f"{2**64}", "9" * 5000])
+def test_a_resource_version_is_a_number(value: str, probe: Probe) -> None:
+    answer = probe.api.request("GET", collection(probe.a(*MAP)), resourceVersion=value)
+
+    message = f'resourceVersion: Invalid value: "{value}": strconv.ParseUint: parsing "{value}": '
+    answer.expect_refusal(400, "BadRequest", message)
 
 
 @pytest.mark.parametrize("query", [{"pretty": "x"}, {"unknown": "x"}], ids=str)

@@ -125,6 +125,31 @@ def test_fields_that_cannot_be_read_are_refused(
 
 
 @pytest.mark.parametrize(
+    "selector, message",
+    [
+        ("metadata.name=a\\", "invalid field selector: invalid escape sequence: \\"),
+        ("metadata.name=a\\x", "invalid field selector: invalid escape sequence: \\x"),
+        ("metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
+    ],
+)
+def test_values_of_fields_are_escaped(
+    selector: str, message: str, api: Api, namespace_of_labels: str
+) -> None:
+    answer = listing(api, namespace_of_labels, fieldSelector=selector)
+
+    answer.expect_refusal(400, "BadRequest", message)
+
+
+@pytest.mark.parametrize("selector", ["a>9223372036854775808", "a<-1", "a>x", "a>1_0"])
+def test_labels_are_compared_with_numbers_only(
+    selector: str, api: Api, namespace_of_labels: str
+) -> None:
+    answer = listing(api, namespace_of_labels, labelSelector=selector)
+
+    answer.expect_refusal(400, "BadRequest", "unable to parse requirement: values[0]")
+
+
+@pytest.mark.parametrize(
     "kind, selector, message",
     [
         (

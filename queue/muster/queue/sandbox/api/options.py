@@ -23,6 +23,11 @@ from muster.queue.sandbox.schema.decoding import DecodingError
 
 MANAGER_LENGTH_MAX: Final = 128
 FIELD_VALIDATIONS: Final = ("Ignore", "Strict", "Warn")
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
+_UINT64_MAX: Final = 2**64 - 1
+_DIGITS_MAX: Final = 21
+"""More than any number of 64 bits has."""
 _NO: Final = ("", "0", "f", "false")
 
 
@@ -123,6 +128,25 @@ def integer(query: Mapping[str, list[str]], name: str) -> int | None:
     text = first(query, name)
     if not text:
         return None
-    if not re.fullmatch(r"[+-]?\d{1,18}", text):
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    return int(text)
+    number = _bounded(text)
+    if not _INT64_MIN <= number <= _INT64_MAX:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
+
+
+def revision_of(version: str) -> int:
+    """Return the revision that a resource version stands for; raises ValueError."""
+    if not re.fullmatch(r"[0-9]+", version):
+        raise ValueError(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    number = _bounded(version)
+    if number > _UINT64_MAX:
+        raise ValueError(f'strconv.ParseUint: parsing "{version}": value out of range')
+    return number
+
+
+def _bounded(digits: str) -> int:
+    """Return a number; one far beyond 64 bits is cut to another one beyond them."""
+    sign = digits[:1] if digits[:1] in {"+", "-"} else ""
+    return int(sign + (digits.removeprefix(sign).lstrip("0")[:_DIGITS_MAX] or "0"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +23,7 @@ from muster.queue.client.refusal import (
     not_supported,
 )
 from muster.queue.sandbox.api.form import Place
+from muster.queue.sandbox.api.options import revision_of
 from muster.queue.sandbox.api.selection import Test, named, selection
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.kinds.resources import Resource
@@ -101,7 +103,7 @@ class Reader:
         if options.limit <= 0 or (options.resource_version == "0" and not options.continued):
             items = [*selected]
             return Listing(await self._versions.read_all(resource, items), shown)
-        items = [*islice(selected, options.limit + 1)]
+        items = [*islice(selected, min(options.limit + 1, sys.maxsize))]
         more = len(items) > options.limit
         items = items[: options.limit]
         if not more:
@@ -124,13 +126,14 @@ class Reader:
         version = options.resource_version
         if version in {"", "0"}:
             return 0, None
-        if not version.isdecimal():
-            why = f'strconv.ParseUint: parsing "{version}": invalid syntax'
-            error = invalid_value("resourceVersion", version, why)
-            raise bad_request(f"invalid resource version: {error}")
-        check_not_ahead(self._store, int(version))
+        try:
+            revision = revision_of(version)
+        except ValueError as why:
+            error = invalid_value("resourceVersion", version, str(why))
+            raise bad_request(f"invalid resource version: {error}") from None
+        check_not_ahead(self._store, revision)
         exact = options.match == "Exact" or (options.limit and not options.match)
-        return (int(version) if exact else 0), None
+        return (revision if exact else 0), None
 
     def _candidates(
         self,

@@ -21,6 +21,10 @@ Test = Callable[[Shared], bool]
 _TOKEN: Final = re.compile(r"\s*(==|!=|=|<|>|!|\(|\)|,|[^\s=!<>(),]+)")
 _SIGNS: Final = frozenset(("==", "!=", "=", "<", ">", "!", "(", ")", ",", ""))
 _OPERATOR_NAMES: Final = "in, notin, =, ==, !=, gt, lt"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,63}")
+_TERM: Final = re.compile(r"(?:[^,\\]|\\.?)+", re.DOTALL)
+"""Of a field selector, up to a comma that isn't escaped."""
+_SPECIAL: Final = re.compile(r"=|\\.?", re.DOTALL)
 _KEY_RULE: Final = (
     "a valid label key must consist of alphanumeric characters, '-', '_' or '.', with an optional "
     "DNS subdomain prefix and '/'"
@@ -51,11 +55,13 @@ class Requirement(NamedTuple):
 
 
 def _compares(value: str | None, operator: str, bound: str) -> bool:
-    try:
-        number = int(value or "")
-    except ValueError:
+    if value is None or not _is_int64(value):
         return False
-    return number > int(bound) if operator == ">" else number < int(bound)
+    return int(value) > int(bound) if operator == ">" else int(value) < int(bound)
+
+
+def _is_int64(text: str) -> bool:
+    return bool(_INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
 
 
 @lru_cache(maxsize=1024)
@@ -71,7 +77,7 @@ class _LabelParser:
     """Reads one label selector; raises ValueError."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [*_TOKEN.findall(text), ""]
+        self._tokens = [*_TOKEN.findall(text.strip()), ""]
         self._next = 0
 
     def _take(self) -> str:
@@ -137,7 +143,7 @@ class _LabelParser:
         token = self._take()
         if token in _SIGNS:
             raise ValueError(f"found '{token}', expected: identifier")
-        if not re.fullmatch(r"-?\d+", token):
+        if not _is_int64(self._checked(token)):
             raise ValueError(
                 f"values[0]: Invalid value: \"{token}\": for 'Gt', 'Lt' operators, the value must "
                 "be an integer"
@@ -201,12 +207,22 @@ def _labelled(obj: Shared, requirements: tuple[Requirement, ...]) -> bool:
 
 
 def _field_tests(resource: Resource, text: str) -> Iterator[Test]:
-    for part in filter(None, re.split(r"(?<!\\),", text)):
-        found = re.fullmatch(r"([^=!]+)(==|!=|=)(.*)", part, re.DOTALL)
+    for part in filter(None, _TERM.findall(text)):
+        found = re.fullmatch(r"([^=!]*)(==|!=|=)(.*)", part, re.DOTALL)
         if not found:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
-        name, operator, value = found[1].strip(), found[2], re.sub(r"\\([\\,=])", r"\1", found[3])
+        name, operator, value = found[1].strip(), found[2], _unescaped(found[3])
         yield _field_test(_getter(resource, name), value, equal=operator != "!=")
+
+
+def _unescaped(value: str) -> str:
+    """Return what a value of a field selector means, in which three characters are escaped."""
+    for special in _SPECIAL.findall(value):
+        if special == "=":
+            raise bad_request(f"invalid field selector: unescaped character in value: {ord('=')}")
+        if special[1:] not in {"\\", ",", "="}:
+            raise bad_request(f"invalid field selector: invalid escape sequence: {special}")
+    return _SPECIAL.sub(lambda special: special[0][1:], value)
 
 
 def _field_test(get: Callable[[Shared], str], value: str, *, equal: bool) -> Test:

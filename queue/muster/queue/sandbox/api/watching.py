@@ -24,6 +24,7 @@ from muster.queue.client.refusal import (
     invalid,
     not_supported,
 )
+from muster.queue.sandbox.api.options import revision_of
 from muster.queue.sandbox.api.selection import Test, selection
 from muster.queue.sandbox.api.versions import Versions
 from muster.queue.sandbox.kinds.resources import Resource
@@ -169,12 +170,11 @@ class Watches:
         self, watch: Watch, namespace: str, options: WatchOptions, test: Test | None
     ) -> list[Event]:
         version = options.resource_version
-        if version and not version.isdecimal():
-            raise bad_request(
-                f'resourceVersion: Invalid value: "{version}": '
-                f'strconv.ParseUint: parsing "{version}": invalid syntax'
-            )
-        revision = int(version or 0)
+        try:
+            revision = revision_of(version or "0")
+        except ValueError as error:
+            why = f'resourceVersion: Invalid value: "{version}": {error}'
+            raise bad_request(why) from None
         key = watch.resource.key
         if options.initial_events or (not revision and options.initial_events is None):
             events = [
