@@ -17,6 +17,7 @@ from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.local import LocalClient
 from muster.queue.simulated.node_specs import NodeSpec
+from muster.queue.simulated.nodes.node_objects import LEASE_DURATION_S
 
 Manifest = dict[str, Any]
 T = TypeVar("T")
@@ -114,7 +115,11 @@ class Sandbox:
 
 
 def run(
-    story: Callable[[Sandbox], Awaitable[T]], nodes: Iterable[NodeSpec] = (), *, seed: int = 1
+    story: Callable[[Sandbox], Awaitable[T]],
+    nodes: Iterable[NodeSpec] = (),
+    *,
+    seed: int = 1,
+    lease_duration_s: int = LEASE_DURATION_S,
 ) -> T:
     """Run a story on a fresh sandbox on virtual time; return what it returns."""
 
@@ -134,7 +139,9 @@ def run(
                 "metadata": {"name": NAMESPACE_NAME},
             }
             await client.create(NAMESPACE, namespace)
-            cluster = simulated_cluster(server, clock, list(nodes), seed=seed)
+            cluster = simulated_cluster(
+                server, clock, list(nodes), seed=seed, lease_duration_s=lease_duration_s
+            )
             await stack.enter_async_context(cluster)
             return await story(Sandbox(client, clock, server))
 

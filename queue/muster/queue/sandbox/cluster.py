@@ -23,6 +23,7 @@ from muster.queue.simulated.events import Recorder
 from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.cluster import POD_DURATION_US, simulated_nodes
 from muster.queue.simulated.nodes.node_lifecycle import NodeLifecycle
+from muster.queue.simulated.nodes.node_objects import LEASE_DURATION_S
 from muster.queue.simulated.nodes.pod_collection import PodCollection
 from muster.queue.simulated.nodes.taint_eviction import TaintEviction
 
@@ -35,11 +36,14 @@ async def simulated_cluster(
     *,
     seed: int,
     pod_duration_us: int = POD_DURATION_US,
+    lease_duration_s: int = LEASE_DURATION_S,
 ) -> AsyncIterator[None]:
     """
     Run nodes, scheduler and controllers inside the context; chance comes from `seed` alone.
 
-    It is entered when all nodes are registered. A fault in any part ends it.
+    It is entered when all nodes are registered. A fault in any part ends it. Most of what an idle
+    cluster does is to renew the Leases of its nodes: a long simulation is cheaper with longer ones,
+    and then misses nodes that fail later.
     """
 
     def client_of(manager: str) -> LocalClient:
@@ -50,7 +54,12 @@ async def simulated_cluster(
 
     control_plane = simulated_control_plane(client_of, clock, kinds, seed=seed)
     nodes = simulated_nodes(
-        client_of("kubelet"), clock, specs, seed=seed, pod_duration_us=pod_duration_us
+        client_of("kubelet"),
+        clock,
+        specs,
+        seed=seed,
+        pod_duration_us=pod_duration_us,
+        lease_duration_s=lease_duration_s,
     )
     async with control_plane, _node_controllers(client_of(CONTROLLER_MANAGER), clock, seed), nodes:
         yield

@@ -16,6 +16,7 @@ from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.cluster import simulated_cluster
 from muster.queue.sandbox.local import LocalClient
 from muster.queue.simulated.node_specs import NodeSpec
+from muster.queue.simulated.nodes.node_objects import LEASE_DURATION_S
 
 Json = dict[str, Any]
 
@@ -73,7 +74,11 @@ class World:
 
 
 def run(
-    story: Callable[[World], Awaitable[None]], nodes: Sequence[NodeSpec], *, seed: int = 1
+    story: Callable[[World], Awaitable[None]],
+    nodes: Sequence[NodeSpec],
+    *,
+    seed: int = 1,
+    lease_duration_s: int = LEASE_DURATION_S,
 ) -> None:
     """Tell a story in a fresh cluster."""
 
@@ -90,7 +95,9 @@ def run(
                 "metadata": {"name": NAMESPACE_NAME},
             }
             await client.create(NAMESPACE, namespace)
-            async with simulated_cluster(server, clock, nodes, seed=seed):
+            async with simulated_cluster(
+                server, clock, nodes, seed=seed, lease_duration_s=lease_duration_s
+            ):
                 await story(World(client, clock))
         finally:
             serving.cancel()

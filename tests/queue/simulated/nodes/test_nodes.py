@@ -66,6 +66,25 @@ def test_leases_are_renewed_evenly_over_time() -> None:
     run(story, plain_cluster(10))
 
 
+def test_nodes_with_long_leases_write_seldom_and_are_missed_late() -> None:
+    async def story(world: World) -> None:
+        await world.sleep_until(30)
+        written = (await world.client.list(LEASE)).resource_version
+        await world.sleep_until(1790)
+        leases = (await world.client.list(LEASE)).items
+        assert [each["spec"]["leaseDurationSeconds"] for each in leases] == [7200] * 3
+        assert max(int(each["metadata"]["resourceVersion"]) for each in leases) <= int(written)
+
+        await fail(world.client, "node-0")
+        await world.sleep_until(7000)
+        assert conditions(await world.node("node-0"))["Ready"] == "True"
+        await world.sleep_until(1790 + 7200 + 20)
+        assert conditions(await world.node("node-0"))["Ready"] == "Unknown"
+        assert conditions(await world.node("node-1"))["Ready"] == "True"
+
+    run(story, plain_cluster(3), lease_duration_s=7200)
+
+
 def test_a_pod_lives_and_leaves() -> None:
     async def story(world: World) -> None:
         await world.create_pod("a", {"start-delay": "1s", "readiness-delay": "2s"})

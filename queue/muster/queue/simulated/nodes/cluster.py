@@ -20,6 +20,7 @@ from muster.queue.clock import Clock
 from muster.queue.simulated.events import Recorder
 from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.kubelet import Kubelets
+from muster.queue.simulated.nodes.node_objects import LEASE_DURATION_S
 from muster.queue.simulated.nodes.pod_run import RunSettings
 from muster.queue.simulated.nodes.registration import Registration
 
@@ -35,18 +36,20 @@ async def simulated_nodes(
     *,
     seed: int,
     pod_duration_us: int = POD_DURATION_US,
+    lease_duration_s: int = LEASE_DURATION_S,
 ) -> AsyncGenerator[None, None]:
     """
     Simulate the nodes of `specs` inside the context; their objects stay when it is left.
 
-    Chance comes from `seed` alone. The context is entered when all nodes are registered. Raises
+    With longer Leases nodes write less, and it takes longer until one that fails is missed. Chance
+    comes from `seed` alone. The context is entered when all nodes are registered. Raises
     Refusal if they cannot be; later trouble with the server is waited out.
     """
     rng = Random(seed)  # noqa: S311 - chance, not a secret
     nodes = Informer(client, NODE, clock, rng)
     pods = Informer(client, POD, clock, rng)
     recorder = Recorder(client, clock, "kubelet")
-    registration = Registration(client, clock, rng, specs, nodes)
+    registration = Registration(client, clock, rng, specs, nodes, lease_duration_s)
     kubelets = Kubelets(
         client,
         clock,

@@ -24,6 +24,8 @@ from muster.queue.simulated.revising import based_on
 
 GRACE_S: Final = 50.0
 """How long a node may be silent, as the controller manager has it."""
+_GRACE_AFTER_LEASE_S: Final = 10.0
+"""How much longer it may be than its Lease lasts, where that is longer than usual."""
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -53,6 +55,7 @@ class NodeLifecycle:
         self._client = client
         self._clock = clock
         self._nodes = nodes
+        self._leases = leases
         self._queue: WorkQueue[str] = WorkQueue(clock, rng)
         self._heard_us: dict[str, int] = {}
         """When each node was last heard of, on our own clock: theirs may be wrong."""
@@ -86,13 +89,19 @@ class NodeLifecycle:
             return
         now_us = self._clock.now_us()
         silent_us = now_us - self._heard_us[name]
-        if silent_us < GRACE_S * _US:
-            self._queue.add_after(name, GRACE_S - silent_us / _US)
+        grace_s = self._grace_s(name)
+        if silent_us < grace_s * _US:
+            self._queue.add_after(name, grace_s - silent_us / _US)
         else:
             node = await self._doubt(node, now_us)
         await self._taint(node, now_us)
         if _readiness(node) in ("False", "Unknown"):
             await self._mark_pods(name, now_us)
+
+    def _grace_s(self, name: str) -> float:
+        lease: Manifest = self._leases.objects.get(Key(LEASE_NAMESPACE, name)) or {}
+        duration_s: int = lease.get("spec", {}).get("leaseDurationSeconds", 0)
+        return max(GRACE_S, duration_s + _GRACE_AFTER_LEASE_S)
 
     async def _doubt(self, node: Manifest, now_us: int) -> Manifest:
         """Say that nothing is known of a node any more."""

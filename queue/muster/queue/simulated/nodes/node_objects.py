@@ -12,6 +12,7 @@ from muster.queue.simulated.nodes.marks import SIMULATED
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 LEASE_DURATION_S: Final = 40
+"""How long a node counts as alive that isn't heard of, unless told otherwise: as a real kubelet."""
 
 _KUBELET_VERSION: Final = "v1.36.0"
 _CONDITIONS: Final = (
@@ -98,7 +99,7 @@ def is_healthy(node: Manifest) -> bool:
     return all(found.get(name) == (status, reason) for name, status, reason, _ in _CONDITIONS)
 
 
-def lease_object(node: Manifest, now_us: int) -> dict[str, Any]:
+def lease_object(node: Manifest, now_us: int, duration_s: int) -> dict[str, Any]:
     """Return the Lease of a node, owned by it."""
     name = node["metadata"]["name"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node["metadata"]["uid"]}
@@ -108,7 +109,7 @@ def lease_object(node: Manifest, now_us: int) -> dict[str, Any]:
         "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
         "spec": {
             "holderIdentity": name,
-            "leaseDurationSeconds": LEASE_DURATION_S,
+            "leaseDurationSeconds": duration_s,
             "renewTime": format_micro_time(now_us),
         },
     }

@@ -29,8 +29,11 @@ from muster.queue.simulated.nodes.node_objects import (
     node_object,
 )
 
-RENEWAL_S: Final = 10.0
+RENEWALS: Final = 4
+"""How often a Lease is renewed while it lasts."""
 HEARTBEAT_S: Final = 300.0
+_FIRST_RENEWAL_S: Final = 10.0
+"""Every node is heard of so soon, however long its Lease lasts."""
 
 _WORKERS: Final = 8
 _US: Final = 1_000_000
@@ -47,7 +50,10 @@ class Registration:
         rng: Random,
         specs: Iterable[NodeSpec],
         nodes: Informer,
+        lease_duration_s: int,
     ) -> None:
+        self._lease_duration_s = lease_duration_s
+        self._renewal_s = lease_duration_s / RENEWALS
         self._client = client
         self._clock = clock
         self._specs: Mapping[str, NodeSpec] = {spec.name: spec for spec in specs}
@@ -63,9 +69,10 @@ class Registration:
 
     async def run(self) -> None:
         """Renew Leases and post heartbeats until cancelled; needs a mirror that is synced."""
-        # Spread over the period, so that many nodes make a steady trickle of renewals.
+        # Spread, so that many nodes make a steady trickle of renewals.
+        period_s = min(self._renewal_s, _FIRST_RENEWAL_S)
         for index, name in enumerate(self._specs):
-            self._queue.add_after(name, RENEWAL_S * index / len(self._specs))
+            self._queue.add_after(name, period_s * index / len(self._specs))
         await self._queue.run(self._renew, workers=_WORKERS)
 
     async def _register(self, spec: NodeSpec) -> None:
@@ -96,7 +103,7 @@ class Registration:
         node = self._nodes.objects.get(Key("", name))
         if node is None:
             return
-        self._queue.add_after(name, RENEWAL_S)
+        self._queue.add_after(name, self._renewal_s)
         if is_failed(node):
             return
         await self._renew_lease(node)
@@ -105,13 +112,14 @@ class Registration:
 
     async def _renew_lease(self, node: Manifest) -> None:
         name, now_us = node["metadata"]["name"], self._clock.now_us()
-        renewal = {"spec": {"renewTime": format_micro_time(now_us)}}
+        duration_s = self._lease_duration_s
+        spec = {"leaseDurationSeconds": duration_s, "renewTime": format_micro_time(now_us)}
         try:
-            await self._client.merge_patch(LEASE, name, renewal, LEASE_NAMESPACE)
+            await self._client.merge_patch(LEASE, name, {"spec": spec}, LEASE_NAMESPACE)
         except Refusal as refusal:
             if refusal.reason != "NotFound":
                 raise
-            await self._create_lease(lease_object(node, now_us))
+            await self._create_lease(lease_object(node, now_us, duration_s))
 
     async def _create_lease(self, lease: Manifest) -> None:
         try:
