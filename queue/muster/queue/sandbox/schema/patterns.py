@@ -2,7 +2,8 @@
 Regular expressions as definitions write them, which is in the syntax of RE2.
 
 Most are the same in Python, which is faster, but for `$`, here the very end of a text, and classes
-of characters, which are those of ASCII. What has no equivalent is left to RE2 itself.
+of characters, which are those of ASCII. What has no equivalent is left to RE2 itself, and so is
+what Python might take forever for: it tries all ways to match a text, where RE2 never goes back.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from muster.queue.sandbox.schema import re2
 
@@ -21,16 +22,57 @@ class PatternError(ValueError):
 
 def search(pattern: str) -> Callable[[str], object]:
     """Return what tells whether `pattern` matches anywhere in a text. Raises PatternError."""
-    if (compiled := _compiled(pattern)) is None:
-        return lambda text: re2.matches(pattern, text)
-    return compiled.search
+    compiled = _compiled(pattern)
+    if compiled is None or _has_many_ways(pattern):
+        return partial(_linear, pattern)
+
+    def found(text: str) -> object:
+        return compiled.search(text) if len(text) <= _LENGTH_MAX else re2.matches(pattern, text)
+
+    return found
 
 
 def matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
     """Yield all matches of `pattern` in a text. Raises PatternError."""
-    if (compiled := _compiled(pattern)) is None:
+    compiled = _compiled(pattern)
+    if compiled is None or _repeats_choices(_skeleton(pattern)):
         raise PatternError(f"where {pattern!r} matches can't be told here, only whether it does")
     return compiled.finditer(text)
+
+
+def _linear(pattern: str, text: str) -> bool:
+    """Ask RE2, which takes a moment even for short texts; those come again and again."""
+    return _asked(pattern, text) if len(text) <= _LENGTH_MAX else re2.matches(pattern, text)
+
+
+_asked = lru_cache(maxsize=10_000)(re2.matches)
+
+
+@lru_cache(maxsize=1024)
+def _has_many_ways(pattern: str) -> bool:
+    """Tell whether there may be too many ways in which a short text matches to try them all."""
+    skeleton = _skeleton(pattern)
+    repetitions = sum(map(skeleton.count, "*+{"))
+    choices = sum(map(skeleton.count, "?|"))
+    return repetitions > _REPETITIONS_MAX or choices > _CHOICES_MAX or _repeats_choices(skeleton)
+
+
+def _skeleton(pattern: str) -> str:
+    """Return a pattern with one letter for all that matches one letter."""
+    return _LETTER.sub("x", pattern).replace("(?:", "(")
+
+
+def _repeats_choices(skeleton: str) -> bool:
+    """Tell whether a group is repeated that may match in several ways: then they multiply."""
+    openings: list[int] = []
+    for index, character in enumerate(skeleton):
+        if character == "(":
+            openings.append(index)
+        elif character == ")" and openings:
+            group = skeleton[openings.pop() : index]
+            if skeleton[index + 1 : index + 2] in {"*", "+", "{"} and _CHOICE.search(group):
+                return True
+    return False
 
 
 @lru_cache(maxsize=1024)
@@ -45,9 +87,15 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
     try:
         with warnings.catch_warnings(action="error"):
             return re.compile(_translated(pattern), re.ASCII)
-    except (re.error, FutureWarning):
+    except (re.error, FutureWarning, RecursionError, OverflowError):
         return None
 
+
+_LENGTH_MAX = 64
+_REPETITIONS_MAX = 3
+_CHOICES_MAX = 8
+_LETTER = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]])*\]", re.DOTALL)
+_CHOICE = re.compile(r"[*+?{|]")
 
 # Classes of Unicode, quotations, flags that RE2 alone has, groups named its way.
 _WITHOUT_EQUIVALENT = re.compile(r"\\[pPQECA0-9]|\(\?[^:P]|\(\?P[^<]|\[:\^")
