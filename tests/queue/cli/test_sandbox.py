@@ -278,8 +278,8 @@ def test_wrong_options_are_explained(
     [
         ((), ("down", "node", "status", "up")),
         (("up",), ("--nodes", "--gpus-per-node", "--file", "--store", "--detach", "--real")),
-        (("status",), ("Say whether one runs",)),
-        (("down",), ("End it",)),
+        (("status",), ("Say whether a sandbox runs",)),
+        (("down",), ("End the sandbox",)),
         (("node",), ("drain", "fail", "heal")),
         (("node", "fail"), ("NAME", "--kubeconfig")),
         (("node", "heal"), ("NAME", "--kubeconfig")),

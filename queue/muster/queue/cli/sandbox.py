@@ -42,19 +42,39 @@ def sandbox() -> None:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         fail(
             f"`muster sandbox` needs packages that are not installed here ({', '.join(missing)}): "
-            "pip install 'muster-queue[sandbox]', or `make setup` in a checkout."
+            "pip install '.[sandbox]' in a checkout, or `make setup`."
         )
 
 
 @sandbox.command()
-@click.option("--nodes", type=click.IntRange(0, 5000), metavar="N", help="Default: 8.")
-@click.option("--gpus-per-node", type=click.IntRange(0, 1024), metavar="N", help="Default: 8.")
 @click.option(
-    "-f", "--file", type=FILE, metavar="FILE", help="Simulate the nodes that this file describes."
+    "--nodes", type=click.IntRange(0, 5000), metavar="N", help="How many nodes; default: 8."
 )
-@click.option("--store", type=FILE, metavar="FILE", help="Keep all objects in this file.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
-@click.option("--kubeconfig", type=FILE, metavar="FILE", help="Have the kubeconfig there.")
+@click.option(
+    "--gpus-per-node",
+    type=click.IntRange(0, 1024),
+    metavar="N",
+    help="How many GPUs each node has; default: 8.",
+)
+@click.option(
+    "-f", "--file", type=FILE, metavar="FILE", help="The nodes that this file describes instead."
+)
+@click.option(
+    "--store", type=FILE, metavar="FILE", help="Keep all objects in this file, for the next time."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="The port on 127.0.0.1; default: a free one.",
+)
+@click.option(
+    "--kubeconfig",
+    type=FILE,
+    metavar="FILE",
+    help="Write the kubeconfig to this new file, which is removed in the end.",
+)
 @click.option(
     "--pod-duration",
     type=Duration(),
@@ -63,12 +83,17 @@ def sandbox() -> None:
     help="How long a Job's pods run that don't say so themselves; default: 10s.",
 )
 @click.option("--detach", is_flag=True, help="Leave it running in the background.")
-@click.option("--real", is_flag=True, help="On a real control plane, which is built first.")
 @click.option(
-    "--audit-log", type=FILE, metavar="FILE", help="With --real: what it is asked, as JSON lines."
+    "--real", is_flag=True, help="Run a real control plane, which is built the first time."
+)
+@click.option(
+    "--audit-log",
+    type=FILE,
+    metavar="FILE",
+    help="With --real: write what it is asked, as JSON lines.",
 )
 def up(*, detach: bool, **options: Any) -> None:
-    """Start it, and serve until Ctrl-C or `muster sandbox down`."""
+    """Start a sandbox, and serve until Ctrl-C or `muster sandbox down`."""
     _check_options(options)
     session = Session(default_directory())
     if detach:
@@ -157,7 +182,7 @@ def _start_detached(session: Session, *, real: bool) -> None:
 
 @sandbox.command()
 def status() -> None:
-    """Say whether one runs, and where."""
+    """Say whether a sandbox runs, and where."""
     record = _running()
     what = "A real control plane" if record.real else "The sandbox"
     click.echo(f"{what} runs at {record.url} (process {record.process_id}).")
@@ -168,7 +193,7 @@ def status() -> None:
 
 @sandbox.command()
 def down() -> None:
-    """End it."""
+    """End the sandbox that runs."""
     session = Session(default_directory())
     try:
         was_running = session.end()
@@ -183,7 +208,7 @@ def node() -> None:
 
 
 kubeconfig_option = click.option(
-    "--kubeconfig", type=FILE, metavar="FILE", help="Of another cluster with simulated nodes."
+    "--kubeconfig", type=FILE, metavar="FILE", help="For another cluster with simulated nodes."
 )
 
 
@@ -195,7 +220,10 @@ def fail_node(name: str, kubeconfig: Path | None) -> None:
     from muster.queue.simulated.nodes import operations  # noqa: PLC0415
 
     _operate(name, kubeconfig, lambda client, _: operations.fail(client, name))
-    click.echo(f"Node {name} is cut off. In 50 s it counts as lost; its pods are then evicted.")
+    click.echo(
+        f"Node {name} is cut off. In 50 s it counts as lost; its pods are deleted when they no "
+        "longer tolerate that, 5 minutes later unless they say otherwise."
+    )
 
 
 @node.command("heal")
