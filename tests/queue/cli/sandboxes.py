@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import pytest
 
@@ -32,11 +32,13 @@ class Home:
             patch.setenv("XDG_STATE_HOME", str(self.state))
             return run("sandbox", *arguments)
 
-    def start(self, *arguments: object) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: object, stdout: int | IO[str] = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
         """Start `muster sandbox up ARGUMENTS` in another process."""
         return subprocess.Popen(
             [*_UP, *map(str, arguments)],
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"XDG_STATE_HOME": str(self.state)},

@@ -226,6 +226,32 @@ def test_a_store_of_another_version_is_refused(home: Home, tmp_path: Path) -> No
     assert home.run("status").code == 2
 
 
+@pytest.mark.parametrize("detach", [(), ("--detach",)])
+def test_a_state_folder_that_cannot_be_made_is_said(
+    tmp_path: Path, detach: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").touch()
+    home = Home(tmp_path / "file")
+
+    refused = home.run("up", "--nodes", 0, *detach)
+
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == f"Not a directory: {tmp_path}/file/muster/sandbox\n"
+    assert (home.run("status").code, home.run("status").err) == (2, RUNS_NOT)
+    assert home.run("down").out == "No sandbox was running.\n"
+
+
+def test_output_that_goes_nowhere_is_said(home: Home) -> None:
+    with (
+        Path("/dev/full").open("w", encoding="utf-8") as full,
+        home.start("--nodes", 0, stdout=full) as starting,
+    ):
+        _, said = starting.communicate(timeout=60)
+
+    assert (starting.returncode, said) == (2, "No space left on device\n")
+    assert not home.kubeconfig.exists()
+
+
 def test_a_file_that_describes_no_cluster_is_explained(home: Home, tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text("kind: Custer\n", encoding="utf-8")

@@ -119,6 +119,7 @@ def _check_options(options: dict[str, Any]) -> None:
 
 def _serve(session: Session, options: dict[str, Any]) -> None:
     # It takes a moment to import, which `muster sandbox status` need not wait for.
+    from muster.queue.client.refusal import Refusal  # noqa: PLC0415
     from muster.queue.controlplane.errors import ControlPlaneError  # noqa: PLC0415
     from muster.queue.sandbox.command import Order, run  # noqa: PLC0415
     from muster.queue.sandbox.store.sqlite import StoreFileError  # noqa: PLC0415
@@ -145,12 +146,29 @@ def _serve(session: Session, options: dict[str, Any]) -> None:
     gc.set_threshold(50_000, 20, 100)
     try:
         asyncio.run(run(session, order, click.echo))
-    except (SessionError, StoreFileError, ControlPlaneError) as error:
-        fail(str(error))
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            fail(f"Port {order.port} is taken: leave --port out, or name another one.")
-        fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+    except (SessionError, StoreFileError, ControlPlaneError, OSError, ExceptionGroup) as raised:
+        match _single(raised):
+            case SessionError() | StoreFileError() | ControlPlaneError() | Refusal() as error:
+                fail(str(error))
+            case OSError(errno=errno.EADDRINUSE):
+                fail(f"Port {order.port} is taken: leave --port out, or name another one.")
+            case OSError(errno=errno.EPIPE) as error:
+                raise error from None  # whoever read has seen enough
+            case OSError() as error:
+                fail(_told(error))
+            case _:
+                raise
+
+
+def _single(error: Exception) -> Exception:
+    """Return what happened, of an error that may have come by way of groups of tasks."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _told(error: OSError) -> str:
+    return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
 
 
 def _start_detached(session: Session, *, real: bool) -> None:
@@ -159,8 +177,12 @@ def _start_detached(session: Session, *, real: bool) -> None:
         fail(str(SessionError.is_running()))
     arguments = [argument for argument in sys.argv[1:] if argument != "--detach"]
     command = (sys.executable, "-c", "from muster.queue.cli import main; main()", *arguments)
-    session.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with session.log.open("wb") as log:
+    try:
+        session.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opened = session.log.open("wb")
+    except OSError as error:
+        fail(_told(error))
+    with opened as log:
         process = subprocess.Popen(  # noqa: S603 - it is this program
             command,
             stdin=subprocess.DEVNULL,

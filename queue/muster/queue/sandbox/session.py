@@ -119,7 +119,7 @@ class Session:
     def _open_record(self, stack: ExitStack) -> BinaryIO | None:
         try:
             return stack.enter_context(self._record.open("rb"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def end(self) -> bool:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 
 from muster.queue.api.pods import Taint
 from muster.queue.api.problems import Problems, structure_check
-from muster.queue.api.quantities import parse_quantity
+from muster.queue.api.quantities import NANO, parse_quantity
 from muster.queue.api.schema import (
     SUBDOMAIN_PATTERN,
     ApiModel,
@@ -65,6 +65,8 @@ def _not_negative(capacity: T) -> T:
     for name, quantity in capacity.items():
         if parse_quantity(quantity) < 0:
             raise custom_error("capacity", f"{name}: {shown(quantity)} is less than nothing")
+        if "/" in name and parse_quantity(quantity) % NANO:
+            raise custom_error("capacity", f"{name}: {shown(quantity)} is no whole number of them")
     return capacity
 
 
@@ -99,6 +101,8 @@ class NodeGroup(ApiModel):
                 problems.add(place, f"{HOSTNAME} is the name of each node: leave it out")
             elif level.label in self.labels:
                 problems.add(place, f"{level.label} is among the labels of the group, too")
+        if HOSTNAME in self.labels:
+            problems.add(("labels", HOSTNAME), "is the name of each node: leave it out")
         domains = prod(level.fan_out for level in self.topology)
         if domains > self.count:
             problems.add(("topology",), f"makes {domains} innermost domains of {self.count} nodes")

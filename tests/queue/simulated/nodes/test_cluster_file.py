@@ -130,6 +130,14 @@ BROKEN = {
         HEAD + "nodeGroups: [{name: a, count: 1, capacity: {cpu: lots}}]",
         "nodeGroups[0].capacity.cpu\n    'lots' is not a quantity",
     ),
+    "half a device": (
+        HEAD + "nodeGroups: [{name: a, count: 1, capacity: {nvidia.com/gpu: 500m}}]",
+        "nvidia.com/gpu: '500m' is no whole number of them",
+    ),
+    "another host name": (
+        HEAD + "nodeGroups: [{name: a, count: 1, labels: {kubernetes.io/hostname: a}}]",
+        "is the name of each node: leave it out",
+    ),
     "less than nothing": (
         HEAD + "nodeGroups: [{name: a, count: 1, capacity: {cpu: -1}}]",
         "cpu: '-1' is less than nothing",
