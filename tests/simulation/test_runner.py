@@ -10,6 +10,7 @@ from freezegun import freeze_time
 from muster.admission import events
 from muster.admission.config import Config, PodsReadyPolicy
 from muster.admission.objects import AdmissionCheck, ClusterQueue, PreemptionPolicy
+from muster.queue.simulation import runner
 from muster.queue.simulation.experiment import Experiment, SimulatedJob, shuffled
 from muster.queue.simulation.runner import Options, Runner
 from tests.admission.builders import a_cluster_queue, a_holder
@@ -300,3 +301,18 @@ def test_a_seed_shuffles_those_who_arrive_together_and_nobody_else() -> None:
     for order in orders:
         assert sorted(order[:10]) == sorted(f"j{n}" for n in range(10))
     assert [told(played(shuffled(experiment, 1)))[n][0] for n in range(4)] == orders[0][:4]
+
+
+def test_jobs_that_evict_each_other_for_ever_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the low one is evicted twice, which is fine; the limit is lowered to less."""
+    monkeypatch.setattr(runner, "EVICTIONS_PER_JOB_MAX", 1)
+    jobs = [
+        a_job("low", at_s=0, runs_s=100, gpus=4, priority=0),
+        a_job("high", at_s=10, runs_s=10, gpus=4, priority=1),
+        a_job("higher", at_s=50, runs_s=10, gpus=4, priority=2),
+    ]
+
+    with pytest.raises(runner.EndlessPreemptionError) as told_of:
+        played(one_queue(*jobs))
+
+    assert "default/low was evicted 2 times, lastly for default/higher" in str(told_of.value)

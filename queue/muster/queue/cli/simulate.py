@@ -25,7 +25,7 @@ from muster.queue.simulation.history import History
 from muster.queue.simulation.page import page
 from muster.queue.simulation.picture import picture
 from muster.queue.simulation.report import Report, report_of
-from muster.queue.simulation.runner import Options, Runner
+from muster.queue.simulation.runner import EndlessPreemptionError, Options, Runner
 
 OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
 
@@ -122,7 +122,10 @@ def simulate(  # noqa: PLR0913 - one parameter an option
         until_us=None if until is None else experiment.start_us + until,
     )
     told = html is not None or (output == "table" and len(experiment.jobs) <= TOLD_MAX)
-    report, log = _played(experiment, options, told=told)
+    try:
+        report, log = _played(experiment, options, told=told)
+    except EndlessPreemptionError as error:
+        fail(f"{error}.")
     if html is not None:
         _written(html, page(report, log.entries))
     if svg is not None:

@@ -30,7 +30,14 @@ from muster.queue.simulation.history import Ending, History, Run
 DECISIONS_PER_JOB_MAX: Final = 100
 """Decisions in a row, per job, that may go by without anything happening: more is a livelock."""
 
+EVICTIONS_PER_JOB_MAX: Final = 1_000
+"""How often one job may make room for others: more is jobs that evict each other for ever."""
+
 US_PER_S: Final = 1_000_000
+
+
+class EndlessPreemptionError(Exception):
+    """The policies of queues let jobs evict each other without end; the message names two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +60,7 @@ class _Job:
     spec: SimulatedJob
     workload: objects.Workload
     run: Run | None = None
+    preempted: int = 0
 
 
 Observer = Callable[[int, CyclePlan, State], None]
@@ -94,7 +102,7 @@ class Runner:
             self._clock.plan(spec.arrives_us, self._arrive, job)
 
     def run(self) -> History:
-        """Run to the end, or to the given instant."""
+        """Run to the end, or to the given instant; raises EndlessPreemptionError."""
         clock, until_us = self._clock, self._options.until_us
         end_us: int | None = None
         undecided = False
@@ -231,8 +239,19 @@ class Runner:
             return  # it finished while it was asked to leave
         self._end_run(job, Ending.EVICTED)
         self.history.evictions += 1
+        if run.preemptor:
+            self._count_preemption(job, run)
         self._step(job, lifecycle.JobStopped())
         self._watch_deadline(job)
+
+    def _count_preemption(self, job: _Job, run: Run) -> None:
+        job.preempted += 1
+        if job.preempted > EVICTIONS_PER_JOB_MAX:
+            raise EndlessPreemptionError(
+                f"{job.workload.key} was evicted {job.preempted} times, lastly for "
+                f"{run.preemptor}: with these policies of their queues they evict each other "
+                "without end. Stop earlier (--until), or let one of the queues preempt less"
+            )
 
     def _end_run(self, job: _Job, ending: Ending) -> None:
         run = job.run
