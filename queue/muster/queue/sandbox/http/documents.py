@@ -43,6 +43,30 @@ BUILTIN_GROUPS: Final = (
     "storage.k8s.io",
 )
 """Groups of a real server, of which this one leaves out all or some kinds."""
+LEFT_OUT: Final = {
+    "": (
+        "endpoints",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "replicationcontrollers",
+        "resourcequotas",
+        "services",
+    ),
+    "admissionregistration.k8s.io": (
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+    ),
+    "authentication.k8s.io": ("tokenreviews",),
+    "batch": ("cronjobs",),
+}
+"""Resources of a real server that are left out of groups that are served."""
+
+_PROTOBUF_V2: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+# What kubectl asks about kinds that version 3 doesn't know; there are no more of them in version 2.
+# Field 1 is the version, 2 the information with title and version, 8 the paths.
+_NOTHING_MORE: Final = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x041.36\x42\x00"
 
 
 class Document(NamedTuple):
@@ -78,6 +102,8 @@ class Documents:
 
     def find(self, parts: list[str], accept: str) -> Document | None:
         """Return the document at a path, None where there is none."""
+        if parts == ["openapi", "v2"] and "proto-openapi" in accept:
+            return Document(_NOTHING_MORE, _PROTOBUF_V2)
         if self._revision != self._catalogue.revision:
             self._known.clear()
             self._revision = self._catalogue.revision
@@ -133,14 +159,29 @@ class Documents:
     def refusal_of(self, parts: list[str]) -> Refusal | None:
         """Return what is said of a path where nothing is; None for that there is no such page."""
         match parts:
+            case ["api", "v1", *rest]:
+                return _refusal_in("", rest)
             case ["api", *_]:
                 return no_such_path()
-            case ["apis", group, version, *_] if group in BUILTIN_GROUPS:
+            case ["apis", group, version, *rest] if group in BUILTIN_GROUPS:
                 if self._catalogue.serves(group, version):
-                    return no_such_path()
-                return not_implemented(
-                    f"the sandbox doesn't serve {group}/{version}: it has what runs Jobs, and "
-                    "nobody there to act on anything else"
-                )
+                    return _refusal_in(group, rest)
+                return _left_out(f"{group}/{version}")
             case _:
                 return None
+
+
+def _refusal_in(group: str, rest: list[str]) -> Refusal:
+    """Return what is said of a path in a group that is served."""
+    if rest[:1] == ["namespaces"]:
+        rest = rest[2:]
+    if rest and rest[0] in LEFT_OUT.get(group, ()):
+        return _left_out(f"{rest[0]}.{group}" if group else rest[0])
+    return no_such_path()
+
+
+def _left_out(what: str) -> Refusal:
+    return not_implemented(
+        f"the sandbox doesn't serve {what}: it has what runs Jobs, and nobody there to act on "
+        "anything else"
+    )
