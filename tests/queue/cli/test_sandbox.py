@@ -66,7 +66,7 @@ def test_it_says_where_it_is_and_what_to_type_next(home: Home) -> None:
     assert home.run("down") == (0, "No sandbox was running.\n", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_in_order(home: Home, number: signal.Signals) -> None:
     with home.up("--nodes", 0) as up:
         assert "with no nodes.\n" in up.greeting

@@ -154,3 +154,29 @@ def test_a_fault_of_the_work_itself_ends_the_run() -> None:
         assert isinstance(caught.value.exceptions[0], ZeroDivisionError)
 
     play(story)
+
+
+def test_work_that_waits_for_nothing_lets_others_have_their_turn() -> None:
+    async def story(bench: Bench) -> None:
+        turns: list[str] = []
+
+        async def other() -> None:
+            while True:
+                turns.append("other")
+                await asyncio.sleep(0)
+
+        async def work(key: str) -> None:
+            turns.append(key)
+
+        for number in range(100):
+            bench.queue.add(str(number))
+        waiting = asyncio.create_task(other())
+        running = asyncio.create_task(bench.queue.run(work, workers=1))
+        for _ in range(150):
+            await asyncio.sleep(0)
+        running.cancel()
+        waiting.cancel()
+        first, last = turns.index("0"), turns.index("99")
+        assert turns[first:last].count("other") >= 99
+
+    play(story)

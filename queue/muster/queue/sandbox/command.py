@@ -45,14 +45,15 @@ class Order:
 
 async def run(session: Session, order: Order, tell: Tell) -> None:
     """
-    Be the sandbox of a session until SIGTERM or SIGINT; `tell` hears how far the start is.
+    Be the sandbox of a session until SIGTERM, SIGINT or SIGHUP; `tell` hears how far the start is.
 
     Raises SessionError, StoreFileError, ControlPlaneError and OSError.
     """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            loop.add_signal_handler(number, ended.set)
     with session.held() as tell_ready:
         running = _real(order, tell) if order.real else _sandbox(order)
         try:
