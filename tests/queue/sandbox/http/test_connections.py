@@ -4,9 +4,11 @@ import asyncio
 import json
 import logging
 import socket
+from typing import Any
 
 import pytest
 
+from muster.queue.sandbox.http import bodies
 from tests.queue.sandbox.http.connections import CONFIG_MAPS, Local, run
 
 HEALTH = b"GET /readyz HTTP/1.1\r\nhost: sandbox\r\n\r\n"
@@ -16,6 +18,41 @@ MIB = 1024 * 1024
 def config_map(name: str, size: int = 0) -> bytes:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
     return json.dumps(manifest | {"data": {"x": "x" * size}}).encode()
+
+
+# -- bodies that are not there yet ---------------------------------------------------------------
+
+
+def test_who_waits_to_be_told_so_sends_a_body() -> None:
+    async def story(local: Local) -> None:
+        body = config_map("x")
+        async with local.connected() as connection:
+            connection.send_head(
+                "POST", CONFIG_MAPS, content_length=len(body), expect="100-continue"
+            )
+            assert (await connection.head())[0] == 100
+            connection.writer.write(body)
+            assert (await connection.answer()).code == 201
+            assert (await connection.ask("GET", CONFIG_MAPS)).code == 200
+
+    run(story)
+
+
+@pytest.mark.parametrize("encoding", [{"content_length": 9}, {"transfer_encoding": "chunked"}])
+@pytest.mark.parametrize("part", [b"", b"{", b"no chunk\r\n"])
+def test_a_body_that_never_comes_is_not_waited_for(
+    encoding: dict[str, Any], part: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "_ARRIVAL_MAX_S", 0.05)
+
+    async def story(local: Local) -> None:
+        async with local.connected() as connection:
+            connection.send_head("POST", CONFIG_MAPS, **encoding)
+            connection.writer.write(part)
+            assert (await connection.answer()).code in {400, 504}
+        assert await local.is_well()
+
+    run(story)
 
 
 # -- many requests -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 from aiohttp import web
@@ -28,6 +29,21 @@ from muster.queue.sandbox.schema.parsing import ParseError, parse_json, parse_ya
 
 _OBJECTS: Final = (JSON, YAML, PROTOBUF)
 _SHOWN_BYTES_MAX: Final = 30
+_ARRIVAL_MAX_S: Final = 60.0
+"""How long a body may take to come."""
+
+
+async def _content(request: web.BaseRequest) -> bytes:
+    """Return the bytes of a body, which some clients send when they are told to go on."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # that was no part of the answer
+    try:
+        async with asyncio.timeout(_ARRIVAL_MAX_S):
+            return await request.read()
+    except TimeoutError:
+        why = "Timeout: request did not complete within the allowed duration"
+        raise Refusal(504, "Timeout", why) from None
 
 
 async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, list[str]]:
@@ -38,7 +54,7 @@ async def read_object(request: web.BaseRequest, place: Place) -> tuple[Object, l
     if media_type == PROTOBUF and resource.custom and form is None:
         # What a definition says of a field has no number.
         raise unsupported_media_type((JSON, YAML))
-    body = await request.read()
+    body = await _content(request)
     if media_type == PROTOBUF:
         kind = resource.kind
         own = Form(kind.kind, kind.api_version, resource.schema_name)
@@ -100,7 +116,7 @@ def _shown(body: bytes) -> str:
 
 async def read_patch(request: web.BaseRequest, media_type: str) -> tuple[Any, list[str]]:
     """Return the patch in a body, and what is wrong with it although it can be read."""
-    body = await request.read()
+    body = await _content(request)
     try:
         if media_type == APPLY_PATCH:
             return parse_yaml(body)
@@ -123,7 +139,7 @@ async def read_delete_options(
     request: web.BaseRequest, query: dict[str, list[str]]
 ) -> dict[str, Any]:
     """Return the DeleteOptions of a body, else those of the query."""
-    if request.can_read_body and (body := await request.read()):
+    if request.can_read_body and (body := await _content(request)):
         media_type = _known_media_type_of(request)
         if media_type == PROTOBUF:
             return _read_delete_options(body)
