@@ -1,6 +1,8 @@
 """The docs show what the program prints, and their links lead somewhere."""
 
 import re
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,6 +27,25 @@ def test_transcripts_are_what_the_program_prints(path: Path) -> None:
 def test_links_lead_to_a_file(path: Path) -> None:
     links = LINK.findall(path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
+PROMISE = re.compile(r"It prints `([^`]*)`")
+
+
+def test_the_program_in_the_docs_of_the_sandbox_runs() -> None:
+    text = (transcripts.ROOT / "docs/tasks/sandbox.md").read_text(encoding="utf-8")
+    (program,) = PROGRAM.findall(text)
+    (promised,) = PROMISE.findall(text)
+
+    done = subprocess.run(
+        (sys.executable, "-c", program), capture_output=True, text=True, check=False
+    )
+
+    assert done.stderr == ""
+    start, _, end = promised.partition("...")
+    assert done.stdout.startswith(start)
+    assert done.stdout.endswith(f"{end}\n")
 
 
 def test_a_stale_transcript_is_made_anew() -> None:

@@ -13,6 +13,7 @@ import orjson
 import pytest
 import yaml
 
+from muster.queue.client.kubeconfig_text import kubeconfig as kubeconfig_text
 from tests.queue.cli.running import run
 from tests.queue.cli.sandboxes import Home, end_of
 
@@ -178,6 +179,17 @@ def test_a_kubeconfig_of_other_clusters_is_left_alone(home: Home, tmp_path: Path
     assert refused.code == 2
     assert f"--kubeconfig {kubeconfig} exists already: name a new file." in refused.err
     assert kubeconfig.read_text(encoding="utf-8") == "precious"
+
+
+def test_a_kubeconfig_that_a_killed_one_left_is_replaced(home: Home, tmp_path: Path) -> None:
+    left = tmp_path / "config"
+    authority = {"certificate-authority-data": ""}
+    left.write_text(kubeconfig_text("https://127.0.0.1:1", "old", authority), encoding="utf-8")
+
+    with home.up("--nodes", 0, "--kubeconfig", left) as up:
+        assert '"old"' not in left.read_text(encoding="utf-8")
+        home.run("down")
+        assert up.end().code == 0
 
 
 # -- what can't be started -----------------------------------------------------------------------

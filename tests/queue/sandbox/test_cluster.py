@@ -124,6 +124,23 @@ def test_a_cluster_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert run(after) >= ended
 
 
+def test_nodes_of_an_earlier_start_are_gone_and_real_ones_stay(tmp_path: Path) -> None:
+    path = tmp_path / "objects.db"
+    real = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "real"}}
+
+    async def before() -> None:
+        async with cluster(3, journal=SqliteJournal(path)) as server:
+            await LocalClient(server, "tests").create(NODE, real)
+
+    async def after() -> list[str]:
+        async with cluster(1, journal=SqliteJournal(path)) as server:
+            page = await LocalClient(server, "tests").list(NODE)
+            return [node["metadata"]["name"] for node in page.items]
+
+    run(before)
+    assert run(after) == ["node-0", "real"]
+
+
 def lasting(duration: str) -> dict[str, str]:
     return {"sim.muster.dev/duration": duration}
 

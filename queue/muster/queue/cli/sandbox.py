@@ -19,6 +19,7 @@ import click
 from muster.queue.api.wording import did_you_mean
 from muster.queue.cli.messages import complaining, fail
 from muster.queue.cli.parameters import Duration
+from muster.queue.client.kubeconfig_text import is_of_a_sandbox
 from muster.queue.sandbox.session import Record, Session, SessionError, default_directory
 
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
@@ -110,7 +111,8 @@ def _check_options(options: dict[str, Any]) -> None:
         raise click.UsageError("--store and --port are for the sandbox's own API server only.")
     if options["audit_log"] and not options["real"]:
         raise click.UsageError("--audit-log is what a real control plane writes: add --real.")
-    if (kubeconfig := options["kubeconfig"]) and kubeconfig.exists():
+    kubeconfig = options["kubeconfig"]
+    if kubeconfig and kubeconfig.exists() and not is_of_a_sandbox(kubeconfig):
         # It is removed in the end: it must not be one that leads to other clusters.
         raise click.UsageError(f"--kubeconfig {kubeconfig} exists already: name a new file.")
     if kubeconfig and not kubeconfig.absolute().parent.is_dir():

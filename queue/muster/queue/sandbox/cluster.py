@@ -14,7 +14,7 @@ from random import Random
 
 from muster.queue.client.informer import Informer
 from muster.queue.client.kinds import LEASE, NODE, POD, Kind
-from muster.queue.client.protocol import Client
+from muster.queue.client.protocol import Client, Selection
 from muster.queue.clock import Clock
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.local import LocalClient
@@ -22,6 +22,7 @@ from muster.queue.simulated.control_plane import CONTROLLER_MANAGER, simulated_c
 from muster.queue.simulated.events import Recorder
 from muster.queue.simulated.node_specs import NodeSpec
 from muster.queue.simulated.nodes.cluster import POD_DURATION_US, simulated_nodes
+from muster.queue.simulated.nodes.marks import SIMULATED
 from muster.queue.simulated.nodes.node_lifecycle import NodeLifecycle
 from muster.queue.simulated.nodes.node_objects import LEASE_DURATION_S
 from muster.queue.simulated.nodes.pod_collection import PodCollection
@@ -61,8 +62,17 @@ async def simulated_cluster(
         pod_duration_us=pod_duration_us,
         lease_duration_s=lease_duration_s,
     )
+    await _forget_other_nodes(client_of("kubelet"), specs)
     async with control_plane, _node_controllers(client_of(CONTROLLER_MANAGER), clock, seed), nodes:
         yield
+
+
+async def _forget_other_nodes(client: Client, specs: Sequence[NodeSpec]) -> None:
+    """Remove the simulated nodes of an earlier start that nobody simulates any longer."""
+    names = dict.fromkeys(spec.name for spec in specs)
+    for node in (await client.list(NODE, Selection(labels=SIMULATED))).items:
+        if (name := node["metadata"]["name"]) not in names:
+            await client.delete(NODE, name)
 
 
 @asynccontextmanager
