@@ -7,7 +7,7 @@ import yaml
 
 from tests.e2e.probes.kubectl import Kubectl
 from tests.e2e.probes.probe import Probe
-from tests.queue.api.manifests import Manifest, changed
+from tests.queue.api.manifests import Manifest, a_manifest, changed
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -349,3 +349,12 @@ def test_stale_yaml_is_refused(kubectl: Kubectl, probe: Probe) -> None:
 
     assert complaint.startswith("Error from server (Conflict): ")
     assert "the object has been modified; please apply your changes" in complaint
+
+
+def test_a_kind_that_nobody_serves_is_named(kubectl: Kubectl) -> None:
+    thing = a_manifest("Unknown", "nobody.example.com/v1", metadata={"name": "x"})
+
+    said = kubectl.fails("apply", "-f-", given=thing)
+
+    assert 'no matches for kind "Unknown" in version "nobody.example.com/v1"' in said
+    assert said.endswith("ensure CRDs are installed first")
