@@ -95,7 +95,7 @@ class WorkQueue(Generic[K]):
             if key in self._dirty:
                 self._ready.put_nowait(key)
             # Work in one process may never wait for anything, and others have work, too.
-            await asyncio.sleep(0)
+            await self._clock.sleep(0)
 
     def _try_again(self, key: K, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
