@@ -71,6 +71,14 @@ def test_labels_select(selector: str, selected: str, api: Api, namespace_of_labe
     assert names(listing(api, namespace_of_labels, labelSelector=selector)) == selected.split()
 
 
+def test_a_selector_may_be_long(api: Api, namespace_of_labels: str) -> None:
+    many = ",".join(f"value-{number}" for number in range(2_000))
+
+    answer = listing(api, namespace_of_labels, labelSelector=f"n in (1,{many})")
+
+    assert names(answer) == ["one"]
+
+
 @pytest.mark.parametrize(
     "selector, message",
     [

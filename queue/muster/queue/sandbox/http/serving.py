@@ -22,6 +22,8 @@ HOST: Final = "127.0.0.1"
 _GRACE_S: Final = 0.4
 """How long requests may still take when the end has come, and once more when they are cancelled."""
 _METHOD: Final = re.compile(r"[A-Z]+ /\S* HTTP/1[.][01]")
+_LINE_BYTES_MAX: Final = 64 * 1024
+"""Of a request's first line and of each header: selectors of a watch can be long."""
 _KEPT_S: Final = 600.0
 """How long an idle connection is kept."""
 
@@ -72,6 +74,8 @@ class _Server(web.Server):
             keepalive_timeout=_KEPT_S,
             access_log=None,  # type: ignore[arg-type]  # which is how it is turned off
             auto_decompress=False,  # nor does a real server
+            max_line_size=_LINE_BYTES_MAX,
+            max_field_size=_LINE_BYTES_MAX,
         )
 
 
