@@ -9,6 +9,7 @@ from muster.queue.client.kinds import CONFIG_MAP, NAMESPACE, Kind
 from muster.queue.client.refusal import Refusal
 from muster.queue.clock import LoopClock, VirtualLoop
 from muster.queue.sandbox.api.form import Place
+from muster.queue.sandbox.api.https import Handler
 from muster.queue.sandbox.api.server import ApiServer
 from muster.queue.sandbox.kinds.resources import Object, Shared
 from muster.queue.sandbox.local import LocalClient
@@ -37,11 +38,11 @@ Review = Callable[[Shared], Awaitable[Mapping[str, Any]]]
 class Served:
     """A server with one namespace, a client of it, and its webhooks."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, handlers: dict[str, Handler]) -> None:
+        """`handlers` are those that the server knows of."""
         self.server = server
         self.client = LocalClient(server, "tests")
-        self._handlers: dict[str, Callable[[Shared], Awaitable[Mapping[str, Any]]]] = {}
-        server._caller._handlers = self._handlers
+        self._handlers = handlers
 
     def client_of(self, manager: str) -> LocalClient:
         return LocalClient(self.server, manager)
@@ -105,11 +106,12 @@ def run(
     """Run a story on a fresh server on virtual time; return what it returns."""
 
     async def told() -> T:
-        server = ApiServer(LoopClock(EPOCH_US), chance or Random(1), journal)
+        handlers: dict[str, Handler] = {}
+        server = ApiServer(LoopClock(EPOCH_US), chance or Random(1), journal, handlers)
         await server.start()
         running = asyncio.create_task(server.run())
         try:
-            served = Served(server)
+            served = Served(server, handlers)
             if not server.store.get(served.place(NS, NAMESPACE).key):
                 namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
                 await served.client.create(NAMESPACE, namespace)

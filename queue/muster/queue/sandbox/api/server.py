@@ -31,7 +31,7 @@ from muster.queue.sandbox.api.definitions import Definitions, Hands
 from muster.queue.sandbox.api.deleting import Deleted, Deleter
 from muster.queue.sandbox.api.evictions import Evictor
 from muster.queue.sandbox.api.form import Place
-from muster.queue.sandbox.api.https import Caller
+from muster.queue.sandbox.api.https import Caller, Handler
 from muster.queue.sandbox.api.options import WriteOptions
 from muster.queue.sandbox.api.reading import Listing, ListOptions, Reader
 from muster.queue.sandbox.api.scales import scale_of, scaled
@@ -72,14 +72,21 @@ _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system"
 class ApiServer:
     """All of it; `start` before the first request, `run` for as long as it serves."""
 
-    def __init__(self, clock: Clock, chance: Random, journal: Journal | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        chance: Random,
+        journal: Journal | None = None,
+        handlers: Mapping[str, Handler] | None = None,
+    ) -> None:
+        """`handlers` answer in this process for the webhooks of their URLs."""
         self.clock = clock
         self.store = Store(journal)
         self.catalogue = Catalogue((*builtin_resources(), *access_resources()))
         self.versions = Versions(self.catalogue)
         self.versions.convert_by(EVENTS, convert_events)
         self._chance = chance
-        self._caller = Caller(clock)
+        self._caller = Caller(clock, handlers)
         self.webhooks = Webhooks(
             self._caller,
             labels_of=self._labels_of,
