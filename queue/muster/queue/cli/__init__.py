@@ -60,7 +60,9 @@ class LazyGroup(click.Group):
             if error.errno == errno.EPIPE:
                 raise  # whoever read has seen enough: click ends without a word
             click.echo(f"Error: {error.strerror or error}", err=True)
-            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - not to try again at exit
+            from muster.queue.cli.messages import discard_output  # noqa: PLC0415 - rarely
+
+            discard_output()
             ctx.exit(1)
         return result
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -30,4 +33,13 @@ def complaining(consequence: str) -> Iterator[None]:
 def fail(message: str) -> NoReturn:
     """Say what is wrong and end."""
     click.echo(message, err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:  # what is wrong may be the output itself
+        discard_output()
     raise SystemExit(BAD_INPUT)
+
+
+def discard_output() -> None:
+    """Let standard output lead nowhere, so that nothing tries to write to it again at the end."""
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
