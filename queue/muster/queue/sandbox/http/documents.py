@@ -156,26 +156,30 @@ class Documents:
             case _:
                 return None
 
-    def refusal_of(self, parts: list[str]) -> Refusal | None:
+    def refusal_of(self, method: str, parts: list[str]) -> Refusal | None:
         """Return what is said of a path where nothing is; None for that there is no such page."""
         match parts:
             case ["api", "v1", *rest]:
-                return _refusal_in("", rest)
+                return _refusal_in("", method, rest)
             case ["api", *_]:
                 return no_such_path()
             case ["apis", group, version, *rest] if group in BUILTIN_GROUPS:
                 if self._catalogue.serves(group, version):
-                    return _refusal_in(group, rest)
+                    return _refusal_in(group, method, rest)
                 return _left_out(f"{group}/{version}")
             case _:
                 return None
 
 
-def _refusal_in(group: str, rest: list[str]) -> Refusal:
-    """Return what is said of a path in a group that is served."""
+def _refusal_in(group: str, method: str, rest: list[str]) -> Refusal:
+    """
+    Return what is said of a path in a group that is served.
+
+    Clients that only look for objects go on when they hear that there is no such resource.
+    """
     if rest[:1] == ["namespaces"]:
         rest = rest[2:]
-    if rest and rest[0] in LEFT_OUT.get(group, ()):
+    if method != "GET" and rest and rest[0] in LEFT_OUT.get(group, ()):
         return _left_out(f"{rest[0]}.{group}" if group else rest[0])
     return no_such_path()
 

@@ -89,7 +89,7 @@ class Handler:
             case _:
                 return self._document(request, parts)
         if target is None:
-            return self._unknown(parts)
+            return self._unknown(request, parts)
         asked, verb = _asked(request, target, query)
         return await self._objects.verbs[verb](asked)
 
@@ -109,7 +109,7 @@ class Handler:
             return self._public(path)
         found = self._documents.find(parts, request.headers.get("Accept", ""))
         if found is None:
-            return self._unknown(parts)
+            return self._unknown(request, parts)
         if found.tag and request.headers.get("If-None-Match") == found.tag:
             response = self._answers.answer(304, b"", found.media_type)
         else:
@@ -118,8 +118,8 @@ class Handler:
             response.headers["Etag"] = found.tag
         return response
 
-    def _unknown(self, parts: list[str]) -> web.Response:
-        if refusal := self._documents.refusal_of(parts):
+    def _unknown(self, request: web.BaseRequest, parts: list[str]) -> web.Response:
+        if refusal := self._documents.refusal_of(request.method, parts):
             raise refusal
         return self._answers.no_page()
 
