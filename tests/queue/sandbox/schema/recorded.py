@@ -11,7 +11,14 @@ from typing import Any
 
 from muster.queue.client.refusal import FieldError
 from muster.queue.sandbox.kinds.schemas import object_meta
+from muster.queue.sandbox.schema.expressions import (
+    Checker,
+    Expression,
+    Type,
+    compile_expression,
+)
 from muster.queue.sandbox.schema.node import Schema, compile_definition
+from muster.queue.sandbox.schema.opaque import new_pool
 
 Json = dict[str, Any]
 
@@ -40,6 +47,12 @@ def compiled(raw: Json) -> Schema:
 def an_object(spec: Any, name: str = "x") -> Json:
     metadata = {"name": name}
     return {"apiVersion": "a.example.com/v1", "kind": "A", "metadata": metadata, "spec": spec}
+
+
+def an_expression(text: str) -> Expression:
+    """Compile an expression on `self` and `oldSelf` of any type. Raises ExpressionError."""
+    variables = {"self": Type.DYN, "oldSelf": Type.DYN}
+    return compile_expression(text, Checker(new_pool(), variables))
 
 
 def causes(errors: Iterable[FieldError]) -> list[list[str]]:

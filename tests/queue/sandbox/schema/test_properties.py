@@ -13,9 +13,7 @@ from muster.queue.sandbox.schema.correlation import same
 from muster.queue.sandbox.schema.defaulting import fill_defaults
 from muster.queue.sandbox.schema.expressions import (
     EvaluationError,
-    Type,
     bound,
-    compile_expression,
 )
 from muster.queue.sandbox.schema.node import Schema
 from muster.queue.sandbox.schema.projection import projection
@@ -23,7 +21,13 @@ from muster.queue.sandbox.schema.pruning import prune
 from muster.queue.sandbox.schema.rules import broken_rules
 from muster.queue.sandbox.schema.uniqueness import duplicates
 from muster.queue.sandbox.schema.validation import validate
-from tests.queue.sandbox.schema.recorded import an_object, answers, compiled, raw_schema
+from tests.queue.sandbox.schema.recorded import (
+    an_expression,
+    an_object,
+    answers,
+    compiled,
+    raw_schema,
+)
 
 VALUES = compiled(raw_schema(answers("values")))
 PRUNED = compiled(raw_schema(answers("pruning")))
@@ -188,7 +192,7 @@ _EXPRESSIONS = [
 
 @given(st.sampled_from(_EXPRESSIONS), documents(_names))
 def test_what_an_expression_looks_at_is_left_in(text: str, value: Any) -> None:
-    expression = compile_expression(text, {"self": Type.DYN, "oldSelf": Type.DYN})
+    expression = an_expression(text)
     project = projection([text])
     assert project is not None
 

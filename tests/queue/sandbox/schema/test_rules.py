@@ -12,7 +12,6 @@ from muster.queue.sandbox.schema.expressions import (
     bound,
     bound_to,
     compile_expression,
-    compile_typed,
     uses_old_self,
 )
 from muster.queue.sandbox.schema.node import MISSING
@@ -23,6 +22,7 @@ from muster.queue.sandbox.schema.structural import structural_errors
 from muster.queue.sandbox.schema.validation import validate
 from tests.queue.sandbox.schema.recorded import (
     Json,
+    an_expression,
     an_object,
     answers,
     causes,
@@ -108,7 +108,7 @@ TRUE = [
 
 @pytest.mark.parametrize("text", TRUE)
 def test_what_expressions_can_say(text: str) -> None:
-    expression = compile_expression(text, {"self": Type.DYN})
+    expression = an_expression(text)
 
     assert expression.evaluate(bound(self={})) is True
 
@@ -125,7 +125,7 @@ def test_what_expressions_can_say(text: str) -> None:
     ],
 )
 def test_an_expression_without_a_value(text: str, told: str) -> None:
-    expression = compile_expression(text, {"self": Type.DYN})
+    expression = an_expression(text)
 
     with pytest.raises(EvaluationError, match=told):
         expression.evaluate(bound(self={"list": [1], "zero": 0, "text": "a"}))
@@ -136,7 +136,6 @@ def test_an_expression_without_a_value(text: str, told: str) -> None:
     [
         ("self.", "Syntax error"),
         ("foo == 1", r"undeclared reference to 'foo'"),
-        ("1", "must evaluate to bool"),
         ("['a'].sum() == 1", r"no matching overload for 'sum' applied to 'list\(string\).\(\)'"),
         ("self.matches('[')", r"<input>:1:14: invalid matches argument"),
         ("self.sortBy(x, x) == []", "a real API server has them"),
@@ -148,7 +147,7 @@ def test_an_expression_without_a_value(text: str, told: str) -> None:
 )
 def test_an_expression_that_is_none(text: str, told: str) -> None:
     with pytest.raises(ExpressionError, match=told):
-        compile_expression(text, {"self": Type.DYN})
+        an_expression(text)
 
 
 _SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
@@ -199,12 +198,12 @@ def test_an_old_value_may_be_optional() -> None:
     checker = Checker(
         new_pool(), {"self": Type.STRING, "oldSelf": Type.STRING}, has_optional_old=True
     )
-    expression = compile_typed("oldSelf.orValue('none') == self", checker)
+    expression = compile_expression("oldSelf.orValue('none') == self", checker)
 
     assert expression.evaluate(bound_to("none")) is True
     assert expression.evaluate(bound_to("b", "b")) is True
     with pytest.raises(ExpressionError, match=r"<input>:1:9: .*\n \| oldSelf == self\n"):
-        compile_typed("oldSelf == self", checker)
+        compile_expression("oldSelf == self", checker)
 
 
 @pytest.mark.parametrize(

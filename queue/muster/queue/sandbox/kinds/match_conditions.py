@@ -19,7 +19,7 @@ from muster.queue.sandbox.schema.expressions import (
     ExpressionError,
     Type,
     bound,
-    compile_typed,
+    compile_expression,
 )
 from muster.queue.sandbox.schema.opaque import new_pool
 
@@ -39,7 +39,7 @@ def condition_fault(text: str) -> str:
             "the sandbox lets everybody do everything: it has no `authorizer` for match conditions"
         )
     try:
-        result = compile_typed(text, _checker()).result
+        result = compile_expression(text, _checker()).result
     except ExpressionError as error:
         return f"compilation failed: {error}"
     return "" if result in {"bool", "dyn"} else f"must evaluate to bool but got {result}"
@@ -50,7 +50,7 @@ class Condition:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._expression: Expression = compile_typed(text, _checker())
+        self._expression: Expression = compile_expression(text, _checker())
 
     def holds(self, request: Shared) -> bool:
         """Say whether it holds of the `request` of a review; raises EvaluationError."""

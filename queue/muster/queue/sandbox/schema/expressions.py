@@ -73,18 +73,6 @@ class Expression:
         return value.value() if kind in _RESULTS else None
 
 
-def compile_expression(text: str, variables: Mapping[str, Any] | None = None) -> Expression:
-    """
-    Compile a boolean expression on variables of any type. Raises ExpressionError.
-
-    `variables` are the types by name; a variable that isn't among them is unknown.
-    """
-    expression = compile_typed(text, Checker(new_pool(), variables or {}))
-    if expression.result not in {"bool", "dyn"}:
-        raise ExpressionError("must evaluate to bool")
-    return expression
-
-
 def bound(**variables: Any) -> Any:
     """Return variables as expressions take them; values are JSON, messages or bytes."""
     return _evaluator().Activation(variables)
@@ -176,7 +164,7 @@ def _check_patterns(text: str) -> None:
             raise ExpressionError(_located(told, text, 0)) from error
 
 
-def compile_typed(text: str, checker: Checker) -> Expression:
+def compile_expression(text: str, checker: Checker) -> Expression:
     """Compile an expression whose errors `checker` knows. Raises ExpressionError."""
     result, serialized = checker.checked(text)
     if _LIST_CALL.search(text) and _OPTIONAL.search(_RESOLVED.sub("", text)):

@@ -28,7 +28,7 @@ from muster.queue.sandbox.schema.expressions import (
     Expression,
     ExpressionError,
     bound_to,
-    compile_typed,
+    compile_expression,
     uses_old_self,
 )
 from muster.queue.sandbox.schema.faults import NO_FIELD
@@ -132,7 +132,7 @@ def broken_rules(schema: Schema, obj: Any, old: Any = MISSING) -> list[FieldErro
 def compile_rule(raw: Raw, checker: Checker) -> Rule:
     """Compile a rule. Raises ExpressionError."""
     text = raw["rule"]
-    expression = compile_typed(text, checker)
+    expression = compile_expression(text, checker)
     if expression.result not in {"bool", "dyn"}:
         raise ExpressionError("cel expression must evaluate to a bool")
     message = compile_message(raw, checker) if raw.get("messageExpression") else None
@@ -141,7 +141,7 @@ def compile_rule(raw: Raw, checker: Checker) -> Rule:
 
 def compile_message(raw: Raw, checker: Checker) -> Expression:
     """Compile what makes the message of a rule. Raises ExpressionError."""
-    message = compile_typed(raw["messageExpression"], checker)
+    message = compile_expression(raw["messageExpression"], checker)
     if message.result not in {"string", "dyn"}:
         raise ExpressionError("messageExpression must evaluate to a string")
     return message
@@ -180,7 +180,7 @@ def _at_once(rules: Sequence[Rule], schema: Schema, checkers: Checkers) -> Expre
     # Each on lines of its own, so that it may end in a comment.
     text = " && ".join(f"({rule.raw['rule']}\n)" for rule in rules)
     try:
-        return compile_typed(text, checkers.of(schema, {}))
+        return compile_expression(text, checkers.of(schema, {}))
     except ExpressionError:
         return None  # they are too long together
 
