@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from muster.queue.sandbox.schema import patterns, re2, unordered
 from muster.queue.sandbox.schema.correlation import same
 from muster.queue.sandbox.schema.defaulting import fill_defaults
-from muster.queue.sandbox.schema.expressions import (
-    EvaluationError,
-    bound,
-)
+from muster.queue.sandbox.schema.expressions import EvaluationError, bound
 from muster.queue.sandbox.schema.node import Schema
 from muster.queue.sandbox.schema.projection import projection
 from muster.queue.sandbox.schema.pruning import prune
